@@ -1,0 +1,1 @@
+"""The window: shows events and gathers an experiment. Never touches the wire."""

@@ -1,0 +1,1 @@
+"""From a run to values and sentences: statistics and findings."""

@@ -1,0 +1,1 @@
+"""What leaves BranchLab: files that other programs read."""

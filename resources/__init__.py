@@ -1,0 +1,1 @@
+"""Data only: drivers, lines, experiments, published figures, fonts and themes."""
