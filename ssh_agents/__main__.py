@@ -102,11 +102,12 @@ class Agent:
         elif verb == "hello":
             self._say({"id": number, "done": self._hello()})
         elif verb == "cancel":
-            target = self._running.get(args.get("target", -1))
+            asked = args.get("target")
+            target = self._running.get(asked) if isinstance(asked, int) else None
             if target is not None:
                 target.set()
             self._say({"id": number, "done": {"found": target is not None}})
-        elif verb not in self._verbs:
+        elif not isinstance(verb, str) or verb not in self._verbs:
             self._fail(number, "bad-request", "unknown verb: %r" % (text[:120],))
         else:
             cancelled = self._running[number] = threading.Event()

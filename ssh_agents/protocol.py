@@ -86,7 +86,7 @@ def decode(line: bytes) -> Dict[str, Any]:
     """The message on a line. Raises BadLine on anything else."""
     try:
         message = json.loads(line.decode("utf-8"))
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise BadLine("not a message (%s): %r" % (error, line[:120])) from None
     if not isinstance(message, dict) or not isinstance(message.get("id"), int):
         raise BadLine("a message is an object with an integer id: %r" % (line[:120],))
@@ -103,12 +103,12 @@ class Decoder:
         """Whole lines, without their end. Raises BadLine when a line grows too long."""
         lines: List[bytes] = (self._rest + data).split(b"\n")
         self._rest = lines.pop()
-        if len(self._rest) > MAX_LINE:
-            begin, self._rest = self._rest[:120], b""
-            raise BadLine("a line above %d bytes: %r" % (MAX_LINE, begin))
         for line in lines:
             if line.strip():
                 yield line
+        if len(self._rest) > MAX_LINE:
+            begin, self._rest = self._rest[:120], b""
+            raise BadLine("a line above %d bytes: %r" % (MAX_LINE, begin))
 
 
 def need(args: Dict[str, Any], name: str, kind: type, default: Optional[Any] = None) -> Any:

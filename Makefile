@@ -1,0 +1,49 @@
+# BranchLab. `make demo` and `make test` do all set-up themselves; `make help` lists the targets.
+
+VENV := .venv
+BIN := $(CURDIR)/$(VENV)/bin
+# An environment knows its own path: in a folder that was moved or copied it is made again.
+MOVED := $(shell grep -qsF "$(BIN)/python" $(VENV)/bin/branchlab || echo moved)
+SOURCES := gui lab ssh_agents resources tests
+
+.DEFAULT_GOAL := help
+.PHONY: moved help demo test test-slow lint packages-demo packages-test clean
+# Set-up, lint and tests come one after another, also under make -j.
+.NOTPARALLEL:
+
+help: ## this list
+	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' Makefile | expand -t 20
+
+demo: packages-demo $(VENV)/.demo ## install what is missing, then measure in an embedded lab, live, in some minutes
+	@echo "The command is $(BIN)/branchlab"
+	"$(BIN)/branchlab" demo
+
+test: packages-test $(VENV)/.test lint ## install what is missing, check the code, run all tests but the slow ones
+	QT_QPA_PLATFORM=offscreen "$(BIN)/python" -m pytest -m "not slow"
+
+# pytest ends with status 5 where no test bears the mark.
+test-slow: packages-test $(VENV)/.test ## the tests that take minutes
+	QT_QPA_PLATFORM=offscreen "$(BIN)/python" -m pytest -m slow || [ $$? = 5 ]
+
+lint: $(VENV)/.test ## style, types, and who may lean on whom
+	"$(BIN)/ruff" check $(SOURCES)
+	"$(BIN)/ruff" format --check $(SOURCES)
+	"$(BIN)/mypy"
+	"$(BIN)/lint-imports"
+
+packages-demo packages-test: packages-%:
+	@installer/system_packages $*
+
+# The environment is made again when the stamps are older than what they were made from. One with the tests'
+# packages has the demo's too.
+$(VENV)/.demo: pyproject.toml $(MOVED)
+	@[ -z "$(MOVED)" ] && [ $(VENV)/.test -nt pyproject.toml ] || installer/python_environment $(VENV) .
+	@touch $@
+
+$(VENV)/.test: pyproject.toml $(MOVED)
+	@installer/python_environment $(VENV) ".[test]"
+	@touch $@
+
+clean: ## remove the virtual environment and every cache; runs and profiles are not here and stay
+	rm -rf $(VENV) build dist *.egg-info .coverage .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	find $(SOURCES) -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,0 +1,133 @@
+"""The composition root: look, doors, reporter and window put together; `main` opens the window."""
+
+from __future__ import annotations
+
+import signal
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from PySide6.QtCore import Qt, QTimer
+from PySide6.QtGui import QGuiApplication, QIcon, QPainter, QPixmap
+from PySide6.QtWidgets import QApplication
+
+from gui.theme import look as looks
+from gui.theme import marks, sheet
+from gui.theme.look import Look
+from lab.events import Outcome
+
+DONE, INCOMPLETE, TROUBLE, INTERRUPTED = 0, 1, 3, 130
+_AFTER_PAINT_MS, _SIGNALS_MS = 30, 200
+
+
+def main(
+    argv: Sequence[str] | None = None,
+    *,
+    profile: str | Path | None = None,
+    experiment: str | None = None,
+    run: bool = False,
+    record: str | Path | None = None,
+    theme: str | None = None,
+) -> int:
+    """Open the window, and come back with an exit code once it is closed.
+
+    `profile` is a profile's path, or that of a run file (then it opens in Results); with `run`, its
+    `experiment` (default: the first) is run at once and recorded in `record` (default: a new file in the
+    folder of runs). Codes: 0; of a run that was asked for: 1 if a trial failed or a cell has nothing kept, 3 if
+    the run failed, 130 if it was stopped.
+    """
+    application = application_made(argv)
+    look = Look(theme or looks.system_palette(), looks.system_ratio())
+    sheet.dress(application, look)
+
+    # The window's own imports are the longest part of a start; they follow the application, so that a
+    # display that cannot be opened is told at once.
+    from gui.doors import Doors
+    from gui.main_window import MainWindow
+    from gui.report import Reporter
+
+    reporter, doors = Reporter(), Doors()
+    reporter.install()
+    window = MainWindow(look, doors, reporter)
+    window.setWindowIcon(mark(look))
+    window.show()
+
+    def begin() -> None:
+        window.settle()
+        if profile is not None and str(profile).endswith(".branchlab"):
+            window.open_run(Path(profile))
+        elif profile is not None:
+            target = None if record is None else Path(record)
+            window.open_profile(Path(profile), experiment=experiment, run=run, record=target)
+
+    QTimer.singleShot(_AFTER_PAINT_MS, begin)
+    awake = _heeding_signals(window.interrupt)
+    try:
+        application.exec()
+    finally:
+        awake.stop()
+        window.run_worker.wait(60)
+        doors.close()
+        reporter.remove()
+    return _code(window) if run else DONE
+
+
+def application_made(argv: Sequence[str] | None = None) -> QApplication:
+    """The one application, with our fonts and a plain style under our style sheet."""
+    found = QApplication.instance()
+    if isinstance(found, QApplication):
+        application = found
+    else:
+        QGuiApplication.setHighDpiScaleFactorRoundingPolicy(Qt.HighDpiScaleFactorRoundingPolicy.PassThrough)
+        application = QApplication(list(argv) if argv is not None else sys.argv[:1])
+    application.setApplicationName("BranchLab")
+    application.setDesktopFileName("branchlab")
+    application.setStyle("Fusion")
+    looks.load_fonts()
+    return application
+
+
+def mark(look: Look) -> QIcon:
+    """The mark of BranchLab as the window's icon."""
+    made = QIcon()
+    for size in (16, 32, 64, 128):
+        pixmap = QPixmap(size, size)
+        pixmap.fill(Qt.GlobalColor.transparent)
+        painter = QPainter(pixmap)
+        marks.draw_mark(painter, look, pixmap.rect().toRectF())
+        painter.end()
+        made.addPixmap(pixmap)
+    return made
+
+
+def _heeding_signals(interrupt: object) -> QTimer:
+    """Python hears of a signal only between two of its own steps, so a timer takes one now and then."""
+
+    def heard(number: int, frame: object) -> None:
+        QTimer.singleShot(0, interrupt)
+
+    try:
+        for number in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(number, heard)
+    except ValueError:  # not the main thread: whoever made this thread hears the signals
+        pass
+    timer = QTimer()
+    timer.timeout.connect(_nothing)
+    timer.start(_SIGNALS_MS)
+    return timer
+
+
+def _nothing() -> None:
+    """Let Python take a step."""
+
+
+def _code(window: object) -> int:
+    outcome = window.live.outcome
+    if outcome is Outcome.DONE:
+        summary = window.summary
+        return DONE if summary is None or summary.complete else INCOMPLETE
+    return INTERRUPTED if outcome is Outcome.STOPPED or outcome is None else TROUBLE
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,185 @@
+"""What is known of hosts and line, gathered from a profile's lab and from a live run. No widgets."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from gui import words
+from gui.theme import marks
+from lab.events import Outcome
+from lab.live import Live
+from lab.model import Host, Lab, Line, Role
+
+ROLE_NAMES = {
+    Role.CLIENT: "client",
+    Role.PROXY: "caching proxy",
+    Role.SERVER: "version control",
+    Role.ROUTER: "router",
+}
+ROLE_ICONS = {
+    Role.CLIENT: "desktop",
+    Role.PROXY: "stack",
+    Role.SERVER: "hard-drives",
+    Role.ROUTER: "arrows-left-right",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HostShown:
+    """One host: its sign and word, a remark, and its facts as rows."""
+
+    name: str
+    role: Role
+    sign: str
+    word: str
+    remark: str = ""
+    rows: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LineShown:
+    """The line as asked and as last verified."""
+
+    line: Line | None = None
+    sign: str = ""
+    word: str = ""
+    rows: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Shown:
+    """Everything that the page shows and that changes seldom."""
+
+    name: str = ""
+    hosts: tuple[HostShown, ...] = ()
+    line: LineShown = field(default_factory=LineShown)
+    cache: float | None = None
+    """How full the proxy's cache was found last, percent."""
+
+
+def shown(lab: Lab | None, live: Live) -> Shown:
+    """The lab of a profile with what a run found out; without a profile, what the run knows."""
+    hosts = list(lab.hosts) if lab else []
+    known = {host.name for host in hosts}
+    seen = [(Host(name=h.host, role=Role(h.role), ssh=""), True) for h in live.hosts.values()]
+    hosts += [host for host, _ in seen if host.name not in known]
+    order = [Role.CLIENT, Role.PROXY, Role.ROUTER, Role.SERVER]
+    hosts.sort(key=lambda host: order.index(host.role))
+    cache = live.last.cache_found if live.last else None
+    if live.current is not None and live.current.timed_since is not None:
+        cache = live.current.trial.treatment.state.full
+    return Shown(
+        name=lab.name if lab else live.lab,
+        hosts=tuple(_host(host, live) for host in hosts),
+        line=_line(live),
+        cache=cache,
+    )
+
+
+def roles(seen: Shown) -> tuple[tuple[str, str], ...]:
+    """Each role with its sign, for the top bar: `2 clients`, `proxy`, `server`."""
+    told = []
+    for role in (Role.CLIENT, Role.PROXY, Role.ROUTER, Role.SERVER):
+        hosts = [host for host in seen.hosts if host.role is role]
+        if hosts:
+            signs = {host.sign for host in hosts}
+            sign = next(s for s in (marks.TROUBLE, marks.BUSY, marks.UNKNOWN, marks.OK) if s in signs)
+            told.append((sign, role.value if len(hosts) == 1 else f"{len(hosts)} {role.value}s"))
+    return tuple(told)
+
+
+def _host(host: Host, live: Live) -> HostShown:
+    seen = live.hosts.get(host.name)
+    facts: Mapping[str, object] = seen.facts if seen else {}
+    sign, word = (marks.OK, "ready") if seen else (marks.UNKNOWN, "not checked yet")
+    if not seen and live.running:
+        sign, word = marks.BUSY, "checking"
+    if live.outcome is Outcome.FAILED and live.reason.startswith(f"{host.name}:"):
+        sign, word = marks.TROUBLE, live.reason.removeprefix(f"{host.name}:").strip()
+    rows = [("SSH name", _short(host.ssh))] if host.ssh else []
+    if host.address:
+        rows.append(("Address in the lab", host.address))
+    if host.url:
+        rows.append(("Address the clients use", host.url))
+    if host.cache:
+        rows += [("Kind of cache", host.cache.kind), ("Cache folder", host.cache.folder)]
+    if host.root != "none":
+        rows.append(("Root", {"sudo": "by sudo", "direct": "already there"}.get(host.root, host.root)))
+    return HostShown(
+        name=host.name, role=host.role, sign=sign, word=word, remark=_tool(facts, host.role),
+        rows=tuple(rows + _facts(facts)),
+    )  # fmt: skip
+
+
+def _short(ssh: str) -> str:
+    return "a socket on this machine" if ssh.startswith("unix:") else ssh
+
+
+def _tool(facts: Mapping[str, object], role: Role) -> str:
+    tools = facts.get("tools")
+    if not isinstance(tools, Mapping):
+        return ""
+    wanted = {
+        Role.CLIENT: ("svn",),
+        Role.PROXY: ("apache2", "httpd"),
+        Role.SERVER: ("svnadmin", "svn", "apache2"),
+    }
+    for name in wanted.get(role, ()):
+        if tools.get(name):
+            return f"{name} {tools[name]}"[:18]
+    return ""
+
+
+def _facts(facts: Mapping[str, object]) -> list[tuple[str, str]]:
+    rows = []
+    for key, name in (
+        ("os", "System"),
+        ("kernel", "Kernel"),
+        ("cpus", "CPUs"),
+        ("congestion", "Congestion control"),
+    ):
+        if facts.get(key):
+            rows.append((name, str(facts[key])))
+    memory, disk = facts.get("memory_bytes"), facts.get("disk")
+    if isinstance(memory, int):
+        rows.append(("Memory", f"{memory / 1e9:.1f} GB"))
+    if isinstance(disk, Mapping) and isinstance(disk.get("free_bytes"), int):
+        rows.append(("Disk free", f"{disk['free_bytes'] / 1e9:.1f} GB"))
+    if facts.get("python"):
+        rows.append(("Python", str(facts["python"])))
+    tools = facts.get("tools")
+    if isinstance(tools, Mapping):
+        rows += [(str(name), str(version)) for name, version in tools.items() if version]
+    return rows
+
+
+def _line(live: Live) -> LineShown:
+    line = live.applied_line
+    if line is None:
+        last = next(reversed(live.proved.values()), None)
+        if last is None:
+            return LineShown(word="not applied yet", sign=marks.UNKNOWN)
+        return LineShown(word="lifted: not limited now", sign=marks.OK, rows=_proved(live, last.line))
+    if line in live.proved:
+        return LineShown(line=line, sign=marks.OK, word="read back and measured", rows=_proved(live, line))
+    return LineShown(line=line, sign=marks.BUSY, word="being applied")
+
+
+def _proved(live: Live, line: Line) -> tuple[tuple[str, str], ...]:
+    proved = live.proved[line]
+    rows = [("Asked", words.line(line)), ("", words.extras(line))]
+    if proved.read_upload_bps and proved.read_download_bps:
+        rows.append(
+            ("Read back", f"{proved.read_upload_bps / 1e3:g}/{proved.read_download_bps / 1e3:g} kbit/s")
+        )
+    if proved.achieved_upload_bps and proved.achieved_download_bps:
+        up, down = proved.achieved_upload_bps / 1e3, proved.achieved_download_bps / 1e3
+        rows.append(("Achieved", f"{up:.4g}/{down:.4g} kbit/s"))
+    if proved.round_trip_s is not None:
+        rows.append(("Round trip", f"{proved.round_trip_s * 1000:.1f} ms"))
+    if proved.loss is not None:
+        rows.append(("Loss", f"{proved.loss:.1%}"))
+    if proved.method:
+        rows.append(("By", proved.method))
+    return tuple(rows)

@@ -1,0 +1,163 @@
+"""The page *Lab*: the picture, alive, and the inspector; the next step is a run."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from PySide6.QtCore import Signal
+from PySide6.QtGui import QResizeEvent
+from PySide6.QtWidgets import QWidget
+
+from gui.lab import facts
+from gui.lab.inspector import Inspector
+from gui.lab.picture import Picture
+from gui.theme.look import Look
+from gui.widgets.basic import Button, Card, Choice, IconButton, Label, column, row
+from gui.widgets.frame import Head
+from lab.live import Live
+from lab.model import PAIRS, Experiment, Lab
+
+
+class LabPage(QWidget):
+    """Read-only. Signal `run(object)`: the experiment to run."""
+
+    run = Signal(object)
+
+    def __init__(self, look: Look) -> None:
+        super().__init__()
+        self._look = look
+        self._lab: Lab | None = None
+        self._live = Live()
+        self._experiments: Sequence[Experiment] = ()
+        self._trials: dict[str, int] = {}
+        self.shown = facts.Shown()
+        self.head = Head(look)
+        self.head.title.say("Lab")
+        self._choice = Choice(look, "Experiment")
+        self._choice.currentIndexChanged.connect(self._named)
+        self.start = Button(look, "Run", "filled", icon="play")
+        self.start.clicked.connect(self._run)
+        self.head.buttons.addWidget(self._choice)
+        self.head.buttons.addWidget(self.start)
+        self.picture, self.inspector = Picture(look), Inspector(look)
+        card = Card(margins=(1, 1, 1, 1))
+        card.column.addWidget(self.picture)
+        self._zoom = self._build_zoom(look, card)
+        self.picture.chosen.connect(self.inspector.select)
+        self.inspector.chosen.connect(self.picture.select)
+        self._body = row(None, spacing=12)
+        self._body.addWidget(card, 1)
+        self._body.addWidget(self.inspector)
+        self._column = column(self, self.head, spacing=12)
+        self._column.addLayout(self._body, 1)
+        self._column.setContentsMargins(20, 14, 20, 16)
+        self.show_lab(None, (), {})
+
+    def show_lab(self, lab: Lab | None, experiments: Sequence[Experiment], trials: dict[str, int]) -> None:
+        """The lab of a profile, its experiments, and how many trials each plans."""
+        self._lab, self._experiments, self._trials = lab, experiments, trials
+        self._choice.clear()
+        self._choice.addItems([experiment.name for experiment in experiments])
+        self._choice.setVisible(len(experiments) > 1)
+        self.refresh()
+
+    def begin(self, live: Live) -> None:
+        """Another run."""
+        self._live = live
+        self.refresh()
+
+    def choose(self, experiment: str) -> None:
+        """Choose an experiment by its name."""
+        at = self._choice.findText(experiment)
+        if at >= 0:
+            self._choice.setCurrentIndex(at)
+
+    def refresh(self) -> None:
+        """Hosts and line as they are known now; costs more than `redraw`."""
+        self.shown = facts.shown(self._lab, self._live)
+        self.picture.show_lab(self.shown)
+        self.inspector.show_lab(self.shown)
+        running = self._live.running
+        self.start.setVisible(bool(self._experiments) and not running)
+        self._choice.setEnabled(not running)
+        self._named()
+        self._say()
+
+    def redraw(self) -> None:
+        """Traffic as it is now."""
+        live = self._live
+        rates = {pair: (live.curves[pair].now if live.running else 0.0) for pair in PAIRS}
+        host = live.current.host if live.current else ""
+        self.picture.show_traffic(rates, host)
+
+    def _say(self) -> None:
+        hosts = self.shown.hosts
+        if not hosts:
+            self.head.say("No lab is open.")
+        elif self._live.running:
+            used = ", ".join(host.name for host in hosts)
+            self.head.say(f"A run is using {used}.")
+        else:
+            self.head.say(
+                f"{self.shown.name or 'The lab'}: {len(hosts)} hosts, one line between office and server."
+            )
+
+    def _named(self) -> None:
+        chosen = self._chosen()
+        if chosen is not None:
+            number = self._trials.get(chosen.name, 0)
+            self.start.rename(f"Run {number:,} trials" if number else "Run")
+
+    def _chosen(self) -> Experiment | None:
+        at = max(0, self._choice.currentIndex())
+        return self._experiments[at] if at < len(self._experiments) else None
+
+    def _run(self) -> None:
+        chosen = self._chosen()
+        if chosen is not None:
+            self.run.emit(chosen)
+
+    def _build_zoom(self, look: Look, card: Card) -> QWidget:
+        bar = QWidget(card)
+        self._percent = Label(look, "100 %", 12, 400, "text2")
+        smaller, larger = (
+            IconButton(look, "minus", "Smaller (−)", 16),
+            IconButton(look, "plus", "Larger (+)", 16),
+        )
+        fit = IconButton(look, "corners-out", "As designed (0)", 16)
+        smaller.clicked.connect(self._smaller)
+        larger.clicked.connect(self._larger)
+        fit.clicked.connect(self._fit)
+        for button in (smaller, larger, fit):
+            button.setProperty("framed", True)
+            button.setFixedSize(30, 30)
+        row(bar, smaller, self._percent, larger, fit, spacing=6)
+        bar.adjustSize()
+        return bar
+
+    def _smaller(self) -> None:
+        self._zoomed(1 / 1.1)
+
+    def _larger(self) -> None:
+        self._zoomed(1.1)
+
+    def _fit(self) -> None:
+        self._zoomed(0)
+
+    def _zoomed(self, factor: float) -> None:
+        self.picture.zoom(factor)
+        self._percent.say(f"{self.picture.scale_percent} %")
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        small = self.height() < 800 - 80
+        margin, gap = (16, 8) if small else (20, 12)
+        self.head.small(small)
+        self._column.setContentsMargins(margin, 10 if small else 14, margin, 12 if small else 16)
+        self._column.setSpacing(gap)
+        self._body.setSpacing(gap)
+        self._column.activate()
+        self._body.activate()
+        card = self._zoom.parentWidget()
+        self._zoom.adjustSize()
+        self._zoom.move(card.width() - self._zoom.width() - 18, card.height() - self._zoom.height() - 12)

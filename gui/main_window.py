@@ -1,0 +1,527 @@
+"""The window: its frame and pages wired together. No decisions of the domain."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterable
+from functools import partial
+from pathlib import Path
+
+from PySide6.QtCore import QObject, Qt, QTimer, Signal
+from PySide6.QtGui import QCloseEvent, QDragEnterEvent, QDropEvent, QKeySequence, QResizeEvent, QShortcut
+from PySide6.QtWidgets import QApplication, QFileDialog, QMainWindow, QStackedWidget, QWidget
+
+from gui import words
+from gui.asking import CloseDialog
+from gui.doors import ANSWERING, Doors, OpenedProfile, OpenedRun
+from gui.lab import facts
+from gui.lab.page import LabPage
+from gui.report import Banner, DefectDialog, Reporter, Trouble
+from gui.results.page import ResultsPage
+from gui.run.page import RunPage
+from gui.start.page import StartPage
+from gui.theme import marks, sheet
+from gui.theme.look import Look
+from gui.widgets.basic import column, row
+from gui.widgets.frame import (
+    SMALL_WIDTH,
+    FocusRing,
+    Navigation,
+    Place,
+    StatusBar,
+    TopBar,
+)
+from gui.worker import Worker
+from lab.analysis.summary import Summary
+from lab.events import (
+    Event,
+    HostSeen,
+    LineProved,
+    Outcome,
+    RunFinished,
+    RunStarted,
+    TrialFinished,
+    TrialStarted,
+)
+from lab.live import Live
+from lab.model import Experiment, Lab
+from lab.stop import Stop
+
+log = logging.getLogger(__name__)
+
+REDRAW_MS = 50
+START, LAB, RUN, RESULTS = "start", "lab", "run", "results"
+PLACES = (
+    Place(LAB, "Lab", "tree-structure"),
+    Place(RUN, "Run", "play-circle"),
+    Place(RESULTS, "Results", "chart-line-up"),
+)
+_SLOW_REFRESH = 4
+"""Progress and roles are told every so many redraws: five times a second is enough for words."""
+_SUMMARY_REFRESH = 100
+_LAB_WORDS = (RunStarted, HostSeen, LineProved, TrialStarted, TrialFinished, RunFinished)
+
+
+class MainWindow(QMainWindow):
+    """Shows a lab, a run and what came of it.
+
+    Signals: `finished(object)` the outcome of a run that this window ran, `lab.events.Outcome` or None.
+    """
+
+    finished = Signal(object)
+
+    def __init__(self, look: Look, doors: Doors, reporter: Reporter) -> None:
+        super().__init__()
+        self._look, self._doors, self._reporter = look, doors, reporter
+        self._lab: Lab | None = None
+        self.live = Live()
+        self.summary: Summary | None = None
+        self.run_path: Path | None = None
+        self._kept: list[Event] = []
+        self._stop: Stop | None = None
+        self._dirty, self._lab_dirty, self._ticks = True, True, 0
+        self._closing, self._wanted = False, ""
+        self._pending: tuple[str | None, Path | None] | None = None
+        self._jobs: set[Worker] = set()
+        self._summing = False
+        self._outcome: Outcome | None = None
+        self.setWindowTitle("BranchLab")
+        self.setMinimumSize(960, 600)
+        self.resize(1440, 900)
+        self.setAcceptDrops(True)
+        self._build()
+        self._wire()
+        self._timer = QTimer(self)
+        self._timer.setInterval(REDRAW_MS)
+        self._timer.timeout.connect(self._tick)
+        self._timer.start()
+        self.show_page(START)
+
+    # what the composition root asks for ------------------------------------------------------------------
+
+    def settle(self) -> None:
+        """What can wait until the window was painted: plots, and the list of runs."""
+        self.run_page.traffic.ready()
+        self._recent()
+
+    def open_profile(self, path: Path, *, experiment: str | None = None, run: bool = False,
+                     record: Path | None = None) -> None:  # fmt: skip
+        """Open a profile; with `run`, run its experiment at once."""
+        self._pending = (experiment, record) if run else None
+        self._wanted = experiment or ""
+        self._job(self._doors.profile(path), self._profile_opened)
+
+    def open_run(self, path: Path) -> None:
+        """Open a run file; it opens in *Results*."""
+        self._job(self._doors.opened(path), self._run_opened)
+
+    def start_run(self, experiment: Experiment, record: Path | None = None) -> None:
+        """Run an experiment on the lab that is open."""
+        if self._lab is None or self.run_worker.busy:
+            return
+        self.run_path = None
+        self._stop, self._outcome = Stop(), None
+        self._kept = []
+        self._banner.hide()
+        self.show_page(RUN)
+        self.run_worker.start(self._doors.run(self._lab, experiment, self._stop, record))
+
+    def interrupt(self) -> None:
+        """Stop softly and close, as Ctrl C in the terminal asks."""
+        self._closing = True
+        if self.run_worker.busy:
+            self._ask_stop()
+        else:
+            self.close()
+
+    @property
+    def running(self) -> bool:
+        """True while a run of this window goes."""
+        return self.run_worker.busy
+
+    def show_page(self, key: str) -> None:
+        """Show a page."""
+        self._page = key
+        at_start = key == START
+        self._navigation.setVisible(not at_start)
+        self._status.setVisible(not at_start)
+        self._stack.setCurrentWidget(self._pages[key])
+        self._navigation.show_page(key)
+        self._dirty = True
+        if key == RESULTS and self.running:
+            self._sum_up()
+        if key == START:
+            self._recent()
+
+    # building ---------------------------------------------------------------------------------------------
+
+    def _build(self) -> None:
+        look = self._look
+        self._top = TopBar(look)
+        self._navigation = Navigation(look, PLACES)
+        self._status = StatusBar(look)
+        self._banner = Banner(look)
+        self.start_page, self.lab_page = StartPage(look), LabPage(look)
+        self.run_page, self.results_page = RunPage(look), ResultsPage(look)
+        self._pages: dict[str, QWidget] = {
+            START: self.start_page,
+            LAB: self.lab_page,
+            RUN: self.run_page,
+            RESULTS: self.results_page,
+        }
+        self._stack = QStackedWidget()
+        for page in self._pages.values():
+            self._stack.addWidget(page)
+        self._page = START
+        right = column(None, spacing=0)
+        right.addLayout(row(None, self._banner, margins=(20, 0, 20, 0)))
+        right.addWidget(self._stack, 1)
+        middle = row(None, self._navigation, spacing=0)
+        middle.addLayout(right, 1)
+        central = QWidget()
+        central.setObjectName("canvas")
+        layout = column(central, self._top, spacing=0)
+        layout.addLayout(middle, 1)
+        layout.addWidget(self._status)
+        self.setCentralWidget(central)
+        self._ring = FocusRing(look, self)
+
+    def _wire(self) -> None:
+        self.run_worker = Worker(self)
+        self.run_worker.happened.connect(self._happened)
+        self.run_worker.crashed.connect(self._reporter.take)
+        self.run_worker.ended.connect(self._run_ended)
+        self._reporter.told.connect(self._tell)
+        self._reporter.broken.connect(self._broken)
+        self._navigation.chosen.connect(self.show_page)
+        self._top.home.connect(self._home)
+        self._top.themed.connect(self._other_theme)
+        self.start_page.made.connect(self._make_hosts)
+        self.start_page.profile.connect(self._ask_profile)
+        self.start_page.run.connect(self._ask_run)
+        self.start_page.recent.connect(self.open_run)
+        self.lab_page.run.connect(self.start_run)
+        self.run_page.stopped.connect(self._ask_stop)
+        self.run_page.cut.connect(self._cut)
+        self.run_page.paused.connect(self._pause)
+        self.run_page.resumed.connect(self._resume)
+        self.run_page.results.connect(partial(self.show_page, RESULTS))
+        self.results_page.opened.connect(self._ask_run)
+        self.results_page.exported.connect(self._ask_export)
+        self._look.changed.connect(self._dress)
+        for number, place in enumerate(PLACES, 1):
+            self._key(f"Alt+{number}", partial(self.show_page, place.key))
+        self._key("F6", self._next_part)
+        self._key("Ctrl+R", self._run_key)
+        self._key("Ctrl+O", self._ask_any)
+
+    def _key(self, keys: str, slot: Callable[[], None]) -> None:
+        QShortcut(QKeySequence(keys), self).activated.connect(slot)
+
+    # jobs -------------------------------------------------------------------------------------------------
+
+    def _job(self, things: Iterable[object], then: Callable[[object], None]) -> None:
+        """Have one thing done in a thread, by the same bridge as a run."""
+        worker = Worker(self)
+        self._jobs.add(worker)
+        worker.happened.connect(then)
+        worker.crashed.connect(self._job_failed)
+        worker.ended.connect(self._job_ended)
+        worker.start(things, "job")
+
+    def _job_failed(self, error: BaseException) -> None:
+        self.start_page.busy("")
+        self._pending = None
+        self._summing = False
+        self._reporter.take(error)
+
+    def _job_ended(self, worker: QObject) -> None:
+        self._jobs.discard(worker)
+        worker.deleteLater()
+
+    def _recent(self) -> None:
+        self._job(self._doors.recent(), self.start_page.show_runs)
+
+    def _make_hosts(self) -> None:
+        self.start_page.busy("Making three hosts …")
+        self._job(self._doors.hosts(), self._profile_opened)
+
+    def _profile_opened(self, opened: OpenedProfile) -> None:
+        self.start_page.busy("")
+        self._banner.hide()
+        self._lab = opened.profile.lab
+        if not self.running:
+            self.show_live(Live())
+        self._top.show_open(self._lab.name, opened.profile.path.name)
+        self.setWindowTitle(f"{self._lab.name} – BranchLab")
+        self.lab_page.show_lab(self._lab, opened.profile.experiments, opened.trials)
+        for warning in opened.profile.warnings[:1]:
+            self._tell(Trouble(title=warning, grade="warn"))
+        if self._pending is not None:
+            (name, record), self._pending = self._pending, None
+            self.start_run(opened.profile.experiment(name), record)
+        else:
+            self.lab_page.choose(self._wanted)
+            self.show_page(LAB)
+
+    def _run_opened(self, opened: OpenedRun) -> None:
+        if self.running:
+            self._tell(
+                Trouble(title="A run is going.", text="Open another one once it has ended.", grade="warn")
+            )
+            return
+        self._banner.hide()
+        self.run_path = opened.path
+        self.show_live(opened.live)
+        self._kept = []
+        self._summed_up(opened.summary)
+        self._top.show_open(opened.live.lab or opened.summary.started.experiment.name, opened.path.name)
+        self.setWindowTitle(f"{opened.summary.started.experiment.name} – BranchLab")
+        self.show_page(RESULTS)
+
+    # a run --------------------------------------------------------------------------------------------------
+
+    def _happened(self, event: Event) -> None:
+        self.live.apply(event)
+        self._dirty = True
+        if isinstance(event, ANSWERING):
+            self._kept.append(event)
+        if isinstance(event, _LAB_WORDS):
+            self._lab_dirty = True
+        if isinstance(event, RunStarted):
+            self.show_live(self.live)
+            self.setWindowTitle(f"{event.experiment.name} – BranchLab")
+
+    def show_live(self, live: Live) -> None:
+        """Show this run on every page, from its shape on."""
+        self.live = live
+        self.lab_page.begin(live)
+        self.run_page.begin(live)
+        self._dirty = self._lab_dirty = True
+
+    def _run_ended(self, worker: QObject) -> None:
+        self._outcome, self.run_path = self.live.outcome, self._doors.recording
+        self._stop = None
+        self._dirty = self._lab_dirty = True
+        self.run_page.redraw()
+        if self.live.outcome is Outcome.FAILED:
+            self._tell(Trouble(title=self.live.reason or "The run failed.", text=self.live.advice))
+        if self._kept:
+            self._sum_up()
+        self.finished.emit(self._outcome)
+        if self._closing:
+            self.close()
+
+    def _sum_up(self) -> None:
+        if not self._summing and self._kept:
+            self._summing = True
+            self._job(self._doors.summary(list(self._kept)), self._summed_up)
+
+    def _summed_up(self, summary: Summary) -> None:
+        self._summing = False
+        self.summary = summary
+        self.results_page.show_summary(summary, running=self.running and summary.finished is None)
+        self._dirty = True
+
+    def _ask_stop(self) -> None:
+        if self._stop is not None:
+            self._stop.request()
+
+    def _pause(self) -> None:
+        if self._stop is not None:
+            self._stop.pause()
+
+    def _resume(self) -> None:
+        if self._stop is not None:
+            self._stop.resume()
+
+    def _cut(self) -> None:
+        if not self._doors.cut():
+            self._tell(Trouble(title="The run is still stopping.",
+                               text="What was changed on the hosts is being taken back.", grade="warn"))  # fmt: skip
+
+    # drawing ------------------------------------------------------------------------------------------------
+
+    def _tick(self) -> None:
+        self._ticks += 1
+        if self.live.running and self.live.current is not None:
+            self._dirty = True
+        if not self._dirty:
+            return
+        self._dirty = False
+        if self._page == RUN:
+            self.run_page.redraw()
+        elif self._page == LAB:
+            self.lab_page.redraw()
+        if self._ticks % _SLOW_REFRESH == 0 or not self.live.running:
+            self._slow()
+        if self._page == RESULTS and self.running and self._ticks % _SUMMARY_REFRESH == 0:
+            self._sum_up()
+
+    def _slow(self) -> None:
+        if self._lab_dirty:
+            self._lab_dirty = False
+            self.lab_page.refresh()
+        self._tell_frame()
+
+    def _tell_frame(self) -> None:
+        live, buttons = self.live, self._navigation.buttons
+        shown = self.lab_page.shown
+        roles = facts.roles(shown)
+        self._top.show_roles(roles if live.run else ())
+        line = shown.line
+        known = line.line is not None and line.line in live.proved
+        self._top.show_line(line.sign if known else "", words.line(line.line) if known and line.line else "")
+        signs = {sign for sign, _ in roles}
+        worst = next((s for s in (marks.TROUBLE, marks.BUSY, marks.UNKNOWN, marks.OK) if s in signs), "")
+        buttons[LAB].tell("", worst if live.run else "")
+        share = live.done / live.total if live.total else 0
+        buttons[RUN].tell(f"{share:.0%}".replace("%", f"{words.NBSP}%") if live.running else "",
+                          marks.BUSY if live.running else "")  # fmt: skip
+        answers = len(self.summary.findings) if self.summary else 0
+        same = self.summary is not None and self.summary.started.run == live.run
+        buttons[RESULTS].tell(f"{answers} answers" if answers and same else "")
+        self._tell_status(live)
+
+    def _tell_status(self, live: Live) -> None:
+        if live.running and live.total:
+            eta = live.eta()
+            to_go = "" if eta is None else f"{words.span(*eta)} to go"
+            self._status.progress(
+                f"{words.count(live.done)} of {words.count(live.total)} trials",
+                f"{words.long(live.gone_s)} gone",
+                [(share, done) for _, share, done in live.parts()],
+                to_go,
+            )
+        elif live.done:
+            bad = live.counts.get("failed", 0) + live.counts.get("void", 0)
+            said = "line and cache were verified before every counted trial"
+            self._status.say(marks.OK if not bad else marks.WARN, said if not bad else f"{said}; {bad} did not hold",
+                             "times: client’s own clock     traffic: counted on arrival")  # fmt: skip
+        else:
+            self._status.say(
+                marks.OK, "Every change on a host is a lease: it is undone when BranchLab is gone", ""
+            )
+
+    # asking -------------------------------------------------------------------------------------------------
+
+    def _tell(self, told: Trouble) -> None:
+        self._banner.tell(told)
+
+    def _broken(self, text: str) -> None:
+        DefectDialog(self._look, text, self).open()
+
+    def _home(self) -> None:
+        self.show_page(START)
+
+    def _ask_profile(self) -> None:
+        self._ask("Open a lab", "Profiles (*.toml)", self.open_profile)
+
+    def _ask_run(self) -> None:
+        self._ask("Open a run", "Runs (*.branchlab)", self.open_run)
+
+    def _ask_any(self) -> None:
+        self._ask("Open", "Runs and profiles (*.branchlab *.toml)", self._open_any)
+
+    def _open_any(self, path: Path) -> None:
+        if path.suffix == ".toml":
+            self.open_profile(path)
+        else:
+            self.open_run(path)
+
+    def _ask(self, title: str, kinds: str, then: Callable[[Path], None]) -> None:
+        dialog = QFileDialog(self, title, "", kinds)
+        dialog.setFileMode(QFileDialog.FileMode.ExistingFile)
+        dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        dialog.fileSelected.connect(lambda name: then(Path(name)))
+        dialog.open()
+
+    def _ask_export(self) -> None:
+        dialog = QFileDialog(self, "Export the trials", "", "Table (*.csv);;JSON lines (*.jsonl)")
+        dialog.setAcceptMode(QFileDialog.AcceptMode.AcceptSave)
+        dialog.setDefaultSuffix("csv")
+        dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        dialog.fileSelected.connect(self._export)
+        dialog.open()
+
+    def _export(self, name: str) -> None:
+        if self.run_path is not None:
+            self._job(self._doors.export(self.run_path, Path(name)), self._exported)
+
+    def _exported(self, path: Path) -> None:
+        self._tell(Trouble(title=f"Written: {path}", grade="info"))
+
+    def _other_theme(self) -> None:
+        self._look.use("light" if self._look.palette.dark else "dark")
+
+    def _dress(self) -> None:
+        application = QApplication.instance()
+        if isinstance(application, QApplication):
+            sheet.dress(application, self._look)
+        self._top.show_theme()
+        for widget in self.findChildren(QWidget):
+            widget.update()
+        self._dirty = True
+
+    def _run_key(self) -> None:
+        if self._page == LAB and not self.running:
+            self.lab_page.start.click()
+
+    def _next_part(self) -> None:
+        """F6: head, navigation, page, inspector."""
+        page = self._pages[self._page]
+        parts: list[QWidget] = [self._top, self._navigation, page]
+        if self._page == LAB:
+            parts.append(self.lab_page.inspector)
+        parts = [part for part in parts if part.isVisible()]
+        focus = QApplication.focusWidget()
+        inside = [part for part in parts if focus is not None and (part is focus or part.isAncestorOf(focus))]
+        at = parts.index(inside[-1]) if inside else -1
+        target = parts[(at + 1) % len(parts)]
+        first = _first_in(target)
+        if first is not None:
+            first.setFocus(Qt.FocusReason.ShortcutFocusReason)
+
+    def closeEvent(self, event: QCloseEvent) -> None:
+        if not self.run_worker.busy:
+            self._timer.stop()
+            event.accept()
+            return
+        event.ignore()
+        if self._closing:
+            return
+        dialog = CloseDialog(self._look, self)
+        dialog.stopped.connect(self.interrupt)
+        dialog.hidden.connect(self._go_on_unseen)
+        dialog.open()
+
+    def _go_on_unseen(self) -> None:
+        self._closing = True
+        self.hide()
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        self._navigation.narrow(self.width() < SMALL_WIDTH)
+        super().resizeEvent(event)
+
+    def dragEnterEvent(self, event: QDragEnterEvent) -> None:
+        if any(_ours(url.toLocalFile()) for url in event.mimeData().urls()):
+            event.acceptProposedAction()
+
+    def dropEvent(self, event: QDropEvent) -> None:
+        for url in event.mimeData().urls():
+            if _ours(url.toLocalFile()):
+                self._open_any(Path(url.toLocalFile()))
+                return
+
+
+def _ours(name: str) -> bool:
+    return name.endswith((".branchlab", ".toml"))
+
+
+def _first_in(part: QWidget) -> QWidget | None:
+    """The first widget inside that takes the focus by Tab."""
+    for widget in part.findChildren(QWidget):
+        takes = widget.focusPolicy() & Qt.FocusPolicy.TabFocus
+        if takes and widget.isVisible() and widget.isEnabled():
+            return widget
+    return None

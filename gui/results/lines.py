@@ -1,0 +1,76 @@
+"""The lines of a run as they were proved: asked, read back from the kernel, achieved by a probe."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QGridLayout, QWidget
+
+from gui import words
+from gui.theme.look import Look
+from gui.widgets.basic import Card, Label, emptied
+from lab.analysis.summary import Summary
+from lab.events import LineProved
+
+_HEADS = ("asked", "read back", "achieved", "round trip")
+_RIGHT = Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter
+
+
+class LinesCard(Card):
+    """A row per line."""
+
+    def __init__(self, look: Look) -> None:
+        super().__init__()
+        self._look = look
+        self.column.addWidget(Label(look, "The lines, as proved", 13, 600))
+        self._body = QWidget()
+        self._grid = QGridLayout(self._body)
+        self._grid.setContentsMargins(0, 0, 0, 0)
+        self._grid.setVerticalSpacing(7)
+        self.column.addWidget(self._body)
+        self._note = Label(look, "", 11, 400, "text3", wrap=True)
+        self.column.addWidget(self._note)
+        self.column.addStretch(1)
+
+    def show_lines(self, summary: Summary) -> None:
+        """The lines of a run."""
+        emptied(self._grid)
+        for column, head in enumerate(_HEADS):
+            self._put(0, column, head, 12, 600, "text2")
+        for number, line in enumerate(summary.started.experiment.lines, 1):
+            proved = summary.proved.get(line)
+            extras = words.extras(line)
+            name = words.line(line) + ("" if extras.startswith("no ") else f", {extras}")
+            self._put(number, 0, name, 13, 500, "text")
+            for column, text in enumerate(_proved(proved), 1):
+                self._put(number, column, text, 13, 400, "text" if proved else "text3")
+        for column in range(len(_HEADS)):
+            self._grid.setColumnStretch(column, 1)
+        methods = sorted({proved.method for proved in summary.proved.values() if proved.method})
+        self._note.say(
+            "up/down. Achieved is TCP payload, in each direction, when the line was first applied; "
+            "the line was read back before and after every trial"
+            + (f" ({'; '.join(methods)})." if methods else ".")
+        )
+
+    def _put(self, row: int, column: int, text: str, size: int, weight: int, ink: str) -> None:
+        label = Label(self._look, text, size, weight, ink)
+        if column:
+            label.setAlignment(_RIGHT)
+        self._grid.addWidget(label, row, column)
+
+
+def _proved(proved: LineProved | None) -> tuple[str, str, str]:
+    if proved is None:
+        return "not yet", "", ""
+    read = _pair(proved.read_upload_bps, proved.read_download_bps)
+    achieved = _pair(proved.achieved_upload_bps, proved.achieved_download_bps)
+    trip = "" if proved.round_trip_s is None else f"{proved.round_trip_s * 1000:.1f}{words.NBSP}ms"
+    return read, achieved, trip
+
+
+def _pair(up: float | None, down: float | None) -> str:
+    if up is None or down is None:
+        return "not limited"
+    if min(up, down) >= 1e6:
+        return f"{up / 1e6:.3g}/{down / 1e6:.3g}{words.NBSP}Mbit/s"
+    return f"{up / 1e3:.4g}/{down / 1e3:.4g}{words.NBSP}kbit/s"

@@ -1,0 +1,313 @@
+"""The page *Results*: the verdict as title, five answers, then per operation table, chart and traffic."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from PySide6.QtCore import QSize, Qt, Signal
+from PySide6.QtGui import QResizeEvent
+from PySide6.QtWidgets import QButtonGroup, QFrame, QScrollArea, QVBoxLayout, QWidget
+
+from gui import words
+from gui.results.answers import Answers
+from gui.results.bars import PairLegend, TrafficBars
+from gui.results.chart import TimeChart
+from gui.results.lines import LinesCard
+from gui.results.table import Times, TimesView
+from gui.theme import marks
+from gui.theme.look import Look
+from gui.widgets.basic import (
+    Button,
+    Card,
+    Choice,
+    Elided,
+    Icon,
+    IconButton,
+    Label,
+    Said,
+    Segments,
+    column,
+    emptied,
+    row,
+)
+from gui.widgets.frame import Head
+from lab.analysis.summary import Summary
+from lab.events import Standing
+from lab.model import OPERATION_NAMES, Line
+
+
+class ResultsPage(QWidget):
+    """Shows a summary. It scrolls under a fixed head.
+
+    Signals: `exported()` the run's trials are wanted as a file; `opened()` another run is wanted.
+    """
+
+    exported = Signal()
+    opened = Signal()
+
+    def __init__(self, look: Look) -> None:
+        super().__init__()
+        self._look = look
+        self.summary: Summary | None = None
+        self._operation = ""
+        self._line: Line | None = None
+        self.times = Times()
+        self._build_head(look)
+        self.answers = Answers(look)
+        self.answers.asked.connect(self._show_figure)
+        self._tabs_row = row(None, spacing=4)
+        self._tabs = QButtonGroup(self)
+        self._tabs.idClicked.connect(self._tab)
+        self._tab_names: list[str] = []
+        self._empty = self._build_empty(look)
+        body = QWidget()
+        body.setObjectName("scrolled")
+        self._body = column(body, self.answers, spacing=12)
+        self._body.addLayout(self._tabs_row)
+        self._body.addLayout(self._build_figures(look))
+        self._body.addStretch(1)
+        self._scroll = QScrollArea()
+        self._scroll.setWidget(body)
+        self._scroll.setWidgetResizable(True)
+        self._scroll.setFrameShape(QFrame.Shape.NoFrame)
+        self._scroll.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self._scroll.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+        self._column = column(self, self.head, self._empty, self._scroll, spacing=12)
+        self._column.setContentsMargins(20, 14, 0, 0)
+        self._show_empty()
+
+    def show_summary(self, summary: Summary, *, running: bool = False) -> None:
+        """Another run, or the same one further on."""
+        known = self.summary is not None and self.summary.started.run == summary.started.run
+        self.summary = summary
+        operations = _operations(summary)
+        if not known or self._operation not in operations:
+            self._operation = operations[0] if operations else ""
+            self._line = None
+            self._scroll.verticalScrollBar().setValue(0)
+        self._empty.hide()
+        self._scroll.show()
+        for button in (self.export, self.other):
+            button.show()
+        self.export.setEnabled(not running)
+        self._say_head(summary, running=running)
+        self.answers.show_answers(summary.findings)
+        self._show_tabs(operations)
+        self._lines.show_lines(summary)
+        self._show_operation()
+
+    def copy(self) -> None:
+        """The table to the clipboard."""
+        self.table.copy()
+
+    def _build_head(self, look: Look) -> None:
+        self.head = Head(look)
+        self.other = Button(look, "Open a run …", icon="folder-open")
+        self.export = Button(look, "Export …", "filled", icon="export")
+        self.other.clicked.connect(self.opened)
+        self.export.clicked.connect(self.exported)
+        self._about = Label(look, "", 13, 400, "text2")
+        self._proven = Said(look, "", "", 13, 400, "text2")
+        self._amiss = Said(look, "", "", 13, 400, "text2")
+        self.head.under_row.setSpacing(14)
+        self.head.under_row.addWidget(self._about)
+        self.head.under_row.addWidget(self._proven)
+        self.head.under_row.addWidget(self._amiss)
+        self.head.under_row.addStretch(1)
+        for button in (self.other, self.export):
+            self.head.buttons.addWidget(button)
+        self.head.buttons.setContentsMargins(0, 0, 20, 0)
+
+    def _build_empty(self, look: Look) -> QWidget:
+        """What will be here, and how to get it."""
+        empty = QWidget()
+        card = Card("sunken", (40, 40, 40, 40))
+        square = QFrame()
+        square.setObjectName("softsquare")
+        square.setFixedSize(40, 40)
+        row(square, Icon(look, "chart-line-up", 20, "accent"), margins=(10, 10, 10, 10))
+        open_run = Button(look, "Open a run …", "filled", height=40)
+        open_run.clicked.connect(self.opened)
+        for widget in (
+            square,
+            Label(look, "No run yet", 15, 600),
+            Label(look, "Results appear here with the first kept attempt.", 13, 400, "text2"),
+            open_run,
+        ):
+            card.column.addWidget(widget, 0, Qt.AlignmentFlag.AlignHCenter)
+        column(empty, card, -1, margins=(0, 0, 20, 0))
+        return empty
+
+    def _build_figures(self, look: Look) -> QVBoxLayout:
+        self._table_card, self._chart_card, self._bars_card = Card(), Card(), Card()
+        self._table_title, self._table_hint = Label(look, "", 13, 600), Label(look, "", 12, 400, "text2")
+        copy = IconButton(look, "copy", "Copy the table", 16)
+        self.table = TimesView(look, self.times)
+        copy.clicked.connect(self.table.copy)
+        self._table_card.column.addLayout(row(None, self._table_title, self._table_hint, -1, copy))
+        self._table_card.column.addWidget(self.table)
+        self._table_note = Label(look, "", 12, 400, "text2", wrap=True)
+        self._table_card.column.addWidget(self._table_note)
+        self._table_card.column.addStretch(1)
+        self.chart = TimeChart(look)
+        scale = Segments(look, ("linear", "log"), "Time axis")
+        scale.choose("log")
+        scale.chosen.connect(self._scaled)
+        hint = Elided(look, "kbit/s up/down; bars: least – most", 12, 400, "text2")
+        title = Label(look, "Time against line", 13, 600)
+        head = row(None, title, hint, Label(look, "Time", 12, 400, "text2"), scale)
+        head.setStretch(1, 1)
+        self._chart_card.column.addLayout(head)
+        self._chart_card.column.addWidget(self.chart, 1)
+        self.bars = TrafficBars(look)
+        self._bars_title = Label(look, "", 13, 600)
+        self._choice = Choice(look, "Line whose traffic is shown", 26)
+        self._choice.currentIndexChanged.connect(self._line_chosen)
+        self._bars_card.column.addLayout(row(None, self._bars_title, self._choice, -1, PairLegend(look)))
+        self._bars_card.column.addWidget(self.bars, 1)
+        self._lines = LinesCard(look)
+        self._upper, self._lower = row(None, spacing=12), row(None, spacing=12)
+        self._upper.addWidget(self._table_card, 54)
+        self._upper.addWidget(self._chart_card, 46)
+        self._lower.addWidget(self._bars_card, 54)
+        self._lower.addWidget(self._lines, 46)
+        figures = QVBoxLayout()
+        figures.setSpacing(12)
+        figures.addLayout(self._upper)
+        figures.addLayout(self._lower)
+        return figures
+
+    def _show_empty(self) -> None:
+        self.head.title.say("Results")
+        self._scroll.hide()
+        self._empty.show()
+        for widget in (self.export, self.other, self._proven, self._amiss):
+            widget.hide()
+        self._about.hide()
+
+    def _say_head(self, summary: Summary, *, running: bool) -> None:
+        started, finished = summary.started, summary.finished
+        self.head.title.say(summary.verdict)
+        when = words.when(started.at, finished.at if finished else "")
+        about = f"“{started.experiment.name}”, {when}" + (", still running" if running else "")
+        self._about.say(about)
+        self._about.show()
+        failed, void = (summary.standings.get(s, 0) for s in (Standing.FAILED, Standing.VOID))
+        done = sum(summary.standings.values())
+        self._proven.say(
+            marks.OK,
+            f"{words.count(done - failed - void)} of {words.count(len(started.trials))} trials proven",
+        )
+        self._proven.show()
+        amiss = [f"{failed} failed"] * bool(failed) + [f"{void} without proof"] * bool(void)
+        if finished is None or finished.outcome != "done":
+            amiss.append("running" if running else f"{summary.outcome} at {words.count(done)}")
+        self._amiss.setVisible(bool(amiss))
+        self._amiss.say(marks.BUSY if running and not (failed or void) else marks.WARN, ", ".join(amiss))
+
+    def _show_tabs(self, operations: Sequence[str]) -> None:
+        if list(operations) != self._tab_names:
+            self._tab_names = list(operations)
+            for button in self._tabs.buttons():
+                self._tabs.removeButton(button)
+            emptied(self._tabs_row)
+            for number, operation in enumerate(operations):
+                button = Button(self._look, OPERATION_NAMES.get(operation, operation), "tab", height=30)
+                button.setCheckable(True)
+                self._tabs.addButton(button, number)
+                self._tabs_row.addWidget(button)
+            self._tabs_row.addStretch(1)
+        for button in self._tabs.buttons():
+            chosen = self._tab_names[self._tabs.id(button)] == self._operation
+            button.setChecked(chosen)
+            button.setFont(self._look.font(13, 600 if chosen else 500))
+
+    def _tab(self, number: int) -> None:
+        self._operation = self._tab_names[number]
+        self._show_tabs(self._tab_names)
+        self._show_operation()
+
+    def _show_operation(self) -> None:
+        summary, operation = self.summary, self._operation
+        if summary is None or not operation:
+            return
+        name = OPERATION_NAMES.get(operation, operation)
+        cells = [cell for cell in summary.cells if cell.operation == operation]
+        kept = max((cell.kept for cell in cells), default=0)
+        article = "an" if name[:1] in "AEIOU" else "a"
+        self._table_title.say(f"Time of {article} {name}")
+        self._table_hint.say(f"median of {kept} kept attempts, min:s" if kept else "no kept attempt yet")
+        self.times.show_operation(summary, operation)
+        self._table_note.say(_note(summary, operation))
+        self.chart.show_cells(name, cells, summary.started.experiment.lines)
+        self._show_lines_of(cells)
+        self._show_traffic()
+
+    def _show_lines_of(self, cells: Sequence[object]) -> None:
+        summary = self.summary
+        lines = list(summary.started.experiment.lines) if summary else []
+        if self._line not in lines:
+            self._line = lines[0] if lines else None
+        self._choice.blockSignals(True)
+        self._choice.clear()
+        self._choice.addItems([words.line(line) for line in lines])
+        if self._line is not None:
+            self._choice.setCurrentIndex(lines.index(self._line))
+        self._choice.blockSignals(False)
+
+    def _line_chosen(self, number: int) -> None:
+        if self.summary is not None and number >= 0:
+            self._line = self.summary.started.experiment.lines[number]
+            self._show_traffic()
+
+    def _show_traffic(self) -> None:
+        if self.summary is None:
+            return
+        name = OPERATION_NAMES.get(self._operation, self._operation)
+        article = "an" if name[:1] in "AEIOU" else "a"
+        self._bars_title.say(f"Traffic of {article} {name} over")
+        cells = [c for c in self.summary.cells if c.operation == self._operation and c.line == self._line]
+        self.bars.show_cells(name, cells)
+
+    def _scaled(self, word: str) -> None:
+        self.chart.use_log(word == "log")
+
+    def _show_figure(self, figure: str) -> None:
+        card = {"Table": self._table_card, "Chart": self._chart_card}.get(figure, self._bars_card)
+        self._scroll.ensureWidgetVisible(card, 0, 12)
+        shown = {"Table": self.table, "Chart": self.chart}.get(figure, self.bars)
+        shown.setFocus(Qt.FocusReason.OtherFocusReason)
+
+    def minimumSizeHint(self) -> QSize:
+        return QSize(600, 300)
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        small = self.height() < 800 - 80
+        margin, gap = (16, 8) if small else (20, 12)
+        self.head.small(small)
+        self._column.setContentsMargins(margin, 10 if small else 14, 0, 0)
+        self._column.setSpacing(gap)
+        self._body.setContentsMargins(0, 0, margin - 10 if small else 10, margin)
+        self._body.setSpacing(gap)
+        self._upper.setSpacing(gap)
+        self._lower.setSpacing(gap)
+        self.answers.small(small)
+        self.head.buttons.setContentsMargins(0, 0, margin, 0)
+
+
+def _operations(summary: Summary) -> list[str]:
+    classes = summary.started.classes
+    return [name for name in summary.started.experiment.operations if classes.get(name) != "n/a"]
+
+
+def _note(summary: Summary, operation: str) -> str:
+    """What kind of traffic the driver says this operation has, and what a difference must exceed."""
+    kind = summary.started.classes.get(operation, "")
+    told = {
+        "cacheable": "The proxy can serve the contents of this operation.",
+        "server": "Only the server answers this operation; the proxy can pass it on, not serve it.",
+        "local": "This operation needs no other host.",
+    }.get(kind, "")
+    least = max(0.020, summary.tool_start_s)
+    return f"{told} No difference under {round(least * 1000)} ms is called one.".strip()

@@ -1,0 +1,301 @@
+"""Times of one operation: a row per line, a column per proxy state, and the fullest against disabled."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from PySide6.QtCore import QAbstractTableModel, QModelIndex, QPersistentModelIndex, QPointF, QRect, Qt
+from PySide6.QtGui import QGuiApplication, QKeyEvent, QKeySequence, QPainter, QPen, QResizeEvent
+from PySide6.QtWidgets import (
+    QAbstractItemView,
+    QHeaderView,
+    QSizePolicy,
+    QStyle,
+    QStyledItemDelegate,
+    QStyleOptionViewItem,
+    QTableView,
+    QWidget,
+)
+
+from gui import words
+from gui.theme import marks
+from gui.theme.look import Look
+from lab.analysis.cells import Cell
+from lab.analysis.summary import Summary
+from lab.analysis.words import ratio
+from lab.model import DISABLED, Line, ProxyState, Treatment
+
+ROW, HEADER = 30, 32
+VERDICTS = {
+    "faster": ("faster", "ok"),
+    "slower": ("slower", "warn"),
+    "no-difference": ("no difference", "text2"),
+    "too-few": ("too few", "text3"),
+    "void": ("without proof", "text3"),
+    "base": ("", "text3"),
+}
+_Index = QModelIndex | QPersistentModelIndex
+_RIGHT = Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter
+_LEFT = Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter
+
+
+class Times(QAbstractTableModel):
+    """One operation of a summary. Columns: line, each state, ratio, its range, verdict."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.lines: Sequence[Line] = ()
+        self.states: Sequence[ProxyState] = ()
+        self.cells: dict[Treatment, Cell] = {}
+        self.operation = ""
+
+    def show_operation(self, summary: Summary, operation: str) -> None:
+        """Another operation."""
+        self.beginResetModel()
+        experiment = summary.started.experiment
+        self.operation, self.lines = operation, experiment.lines
+        self.states = sorted(experiment.states, key=lambda s: -1.0 if s.full is None else s.full)
+        self.cells = {
+            Treatment(line=cell.line, operation=cell.operation, state=cell.proxy): cell
+            for cell in summary.cells
+            if cell.operation == operation
+        }
+        self.endResetModel()
+
+    @property
+    def fullest(self) -> ProxyState | None:
+        """The state that is held against disabled."""
+        enabled = [state for state in self.states if state.enabled]
+        return enabled[-1] if enabled and DISABLED in self.states else None
+
+    def cell(self, line: Line, state: ProxyState) -> Cell | None:
+        """The cell of a line and a state; None where the plan has none."""
+        return self.cells.get(Treatment(line=line, operation=self.operation, state=state))
+
+    def compared(self, line: Line) -> tuple[Cell, Cell] | None:
+        """The fullest state's cell and the disabled one's."""
+        fullest = self.fullest
+        if fullest is None:
+            return None
+        full, base = self.cell(line, fullest), self.cell(line, DISABLED)
+        return (full, base) if full is not None and base is not None else None
+
+    def best(self, line: Line) -> ProxyState | None:
+        """The quickest state of a row, where a difference is seen."""
+        row = [
+            cell for state in self.states if (cell := self.cell(line, state)) and cell.median_s is not None
+        ]
+        if not any(cell.verdict in ("faster", "slower") for cell in row):
+            return None
+        quickest = min(row, key=lambda cell: cell.median_s or 0.0)
+        beaten = any(cell.verdict == "slower" for cell in row)
+        seen = quickest.verdict == "faster" or (not quickest.proxy.enabled and beaten)
+        return quickest.proxy if seen else None
+
+    def text(self, row: int, column: int) -> str:
+        """What stands in a cell of the table."""
+        line = self.lines[row]
+        if column == 0:
+            extras = words.extras(line)
+            return words.line(line) + ("" if extras.startswith("no ") else f", {extras}")
+        if column <= len(self.states):
+            return _time(self.cell(line, self.states[column - 1]))
+        return self._ratio(line, column - len(self.states) - 1)
+
+    def _ratio(self, line: Line, part: int) -> str:
+        pair = self.compared(line)
+        if pair is None:
+            return words.NONE if part == 2 and self.fullest is not None else ""
+        full, base = pair
+        if part == 2:
+            return VERDICTS[full.verdict][0]
+        if not full.median_s or not base.median_s:
+            return ""
+        if part == 0:
+            return f"{_times(ratio(base.median_s, full.median_s))}×"
+        if not (base.low_s and base.high_s and full.low_s and full.high_s) or min(full.kept, base.kept) < 2:
+            return ""
+        return f"{_times(base.low_s / full.high_s)}–{_times(base.high_s / full.low_s)}"
+
+    def rowCount(self, parent: _Index = QModelIndex()) -> int:  # noqa: B008 - Qt's own signature
+        return 0 if parent.isValid() else len(self.lines)
+
+    def columnCount(self, parent: _Index = QModelIndex()) -> int:  # noqa: B008
+        return 0 if parent.isValid() else len(self.states) + 4
+
+    def headerData(
+        self, section: int, orientation: Qt.Orientation, role: int = Qt.ItemDataRole.DisplayRole
+    ) -> object:
+        if orientation != Qt.Orientation.Horizontal or role != Qt.ItemDataRole.DisplayRole:
+            return None
+        if section == 0:
+            return "upload/download"
+        if section <= len(self.states):
+            return words.state(self.states[section - 1])
+        if section == len(self.states) + 3 and self.fullest is not None:
+            return f"{words.state(self.fullest)} against disabled"
+        return ""
+
+    def data(self, index: _Index, role: int = Qt.ItemDataRole.DisplayRole) -> object:
+        if not index.isValid():
+            return None
+        if role == Qt.ItemDataRole.DisplayRole:
+            return self.text(index.row(), index.column())
+        if role in (Qt.ItemDataRole.ToolTipRole, Qt.ItemDataRole.AccessibleTextRole):
+            return self._told(index.row(), index.column())
+        return None
+
+    def _told(self, row: int, column: int) -> str:
+        head = self.headerData(column, Qt.Orientation.Horizontal)
+        text = f"{words.line(self.lines[row])}, {head}: {self.text(row, column)}"
+        if 0 < column <= len(self.states):
+            cell = self.cell(self.lines[row], self.states[column - 1])
+            if cell is not None and cell.low_s is not None:
+                text += f", {cell.kept} kept, {words.duration(cell.low_s)} – {words.duration(cell.high_s)}"
+        return text
+
+    def copied(self) -> str:
+        """The whole table as a table of tabs."""
+        heads = [str(self.headerData(c, Qt.Orientation.Horizontal)) for c in range(self.columnCount())]
+        rows = [[self.text(r, c) for c in range(self.columnCount())] for r in range(self.rowCount())]
+        return "\n".join("\t".join(row) for row in [heads, *rows])
+
+
+def _times(value: float) -> str:
+    return f"{value:.2f}" if value < 9.995 else f"{value:.1f}"
+
+
+def _time(cell: Cell | None) -> str:
+    if cell is None or (not cell.planned and cell.median_s is None):
+        return words.NONE
+    if cell.median_s is not None:
+        return words.duration(cell.median_s)
+    if cell.failed:
+        return "failed"
+    return "no proof" if cell.void else ""
+
+
+class _Header(QHeaderView):
+    def __init__(self, look: Look, times: Times, parent: QWidget) -> None:
+        super().__init__(Qt.Orientation.Horizontal, parent)
+        self._look, self._times = look, times
+        self.setFixedHeight(HEADER)
+
+    def paintSection(self, painter: QPainter, rect: QRect, section: int) -> None:
+        painter.save()
+        look, times = self._look, self._times
+        text = str(times.headerData(section, Qt.Orientation.Horizontal) or "")
+        painter.setFont(look.font(12, 600))
+        painter.setPen(look.colour("text2"))
+        box = rect.adjusted(4 if section else 0, 0, -4, 0)
+        if section > len(times.states):
+            box.setLeft(box.left() - 140)  # the words stand over ratio, range and verdict together
+        painter.drawText(box, _LEFT if section == 0 else _RIGHT, text)
+        if 0 < section <= len(times.states):
+            shown = look.state(times.states[section - 1], times.states)
+            x = box.right() - painter.fontMetrics().horizontalAdvance(text) - 11
+            marks.draw_marker(painter, look, shown, QPointF(x, box.center().y() + 1), 10)
+        painter.setPen(QPen(look.colour("hair"), 1))
+        painter.drawLine(rect.bottomLeft(), rect.bottomRight())
+        painter.restore()
+
+
+class _Delegate(QStyledItemDelegate):
+    def __init__(self, look: Look, times: Times) -> None:
+        super().__init__()
+        self._look, self._times = look, times
+
+    def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: _Index) -> None:
+        painter.save()
+        look, times = self._look, self._times
+        box, column = option.rect, index.column()
+        if index.row() < times.rowCount() - 1:
+            painter.setPen(QPen(look.colour("grid"), 1))
+            painter.drawLine(box.bottomLeft(), box.bottomRight())
+        size, weight, ink = self._dressed(index)
+        painter.setFont(look.font(size, weight))
+        painter.setPen(look.colour(ink))
+        inner = box.adjusted(4 if column else 0, 0, -4, 0)
+        text = times.text(index.row(), column)
+        if column == 0:
+            text = painter.fontMetrics().elidedText(text, Qt.TextElideMode.ElideRight, inner.width())
+        painter.drawText(inner, _LEFT if column == 0 else _RIGHT, text)
+        if option.state & QStyle.StateFlag.State_HasFocus:
+            painter.setPen(QPen(look.colour("accent"), 2))
+            painter.drawRoundedRect(box.adjusted(1, 2, -2, -3), 4, 4)
+        painter.restore()
+
+    def _dressed(self, index: _Index) -> tuple[int, int, str]:
+        """Size, weight and ink of a cell."""
+        times, column = self._times, index.column()
+        line, states = times.lines[index.row()], len(times.states)
+        if column == 0:
+            return 13, 500, "text"
+        if column <= states:
+            cell = times.cell(line, times.states[column - 1])
+            if cell is not None and cell.median_s is None and cell.failed:
+                return 12, 500, "trouble"
+            sure = cell is not None and cell.kept > 1
+            return (
+                13,
+                600 if times.best(line) == times.states[column - 1] else 400,
+                "text" if sure else "text2",
+            )
+        pair = times.compared(line)
+        verdict = pair[0].verdict if pair else "too-few"
+        if column == states + 1:
+            return 13, 600 if verdict in ("faster", "slower") else 400, "text"
+        if column == states + 2:
+            return 12, 400, "text3"
+        return 12, 600 if verdict in ("faster", "slower") else 400, VERDICTS[verdict][1]
+
+
+class TimesView(QTableView):
+    """The table, as high as its rows."""
+
+    def __init__(self, look: Look, times: Times) -> None:
+        super().__init__()
+        self._times = times
+        self.setModel(times)
+        self.setItemDelegate(_Delegate(look, times))
+        self.setHorizontalHeader(_Header(look, times, self))
+        self.verticalHeader().hide()
+        self.verticalHeader().setDefaultSectionSize(ROW)
+        self.setShowGrid(False)
+        self.setSelectionMode(QAbstractItemView.SelectionMode.NoSelection)
+        self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAsNeeded)
+        self.setVerticalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self.setTabKeyNavigation(False)
+        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
+        self.setAccessibleName("Times by line and proxy state")
+        times.modelReset.connect(self._shape)
+
+    def _shape(self) -> None:
+        self.setFixedHeight(HEADER + ROW * self._times.rowCount() + 4)
+        self._share_width()
+
+    def _share_width(self) -> None:
+        states = len(self._times.states)
+        if not states:
+            return
+        room = self.viewport().width()
+        name, first, ratio_width, spread, verdict = 116, 14, 56, 86, 88
+        each = max(58, min(130, (room - name - first - ratio_width - spread - verdict) // states))
+        widths = [name, each + first, *[each] * (states - 1), ratio_width, spread]
+        rest = max(verdict, room - sum(widths))
+        for column, width in enumerate([*widths, rest]):
+            self.setColumnWidth(column, width)
+
+    def copy(self) -> None:
+        """The table to the clipboard."""
+        QGuiApplication.clipboard().setText(self._times.copied())
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        if event.matches(QKeySequence.StandardKey.Copy):
+            self.copy()
+        else:
+            super().keyPressEvent(event)
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._share_width()

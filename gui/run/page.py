@@ -1,0 +1,268 @@
+"""The page *Run*: the matrix first, then traffic now and times as they come, output with its proofs last."""
+
+from __future__ import annotations
+
+import time
+
+from PySide6.QtCore import QPointF, QRectF, QSize, Qt, Signal
+from PySide6.QtGui import QColor, QFontMetrics, QPainter, QPaintEvent, QResizeEvent
+from PySide6.QtWidgets import QSizePolicy, QWidget
+
+from gui import words
+from gui.run.matrix import LEAST_ROW, ROW, SMALL_ROW, Matrix, MatrixView
+from gui.run.output import OutputCard
+from gui.run.strips import StripsCard
+from gui.run.traffic import TrafficCard
+from gui.theme import marks
+from gui.theme.look import Look
+from gui.widgets.basic import Button, Card, Elided, Label, Sign, StateMark, column, row
+from gui.widgets.frame import Head
+from lab.events import Outcome
+from lab.live import Live
+from lab.model import DISABLED, OPERATION_NAMES
+
+_PLOTS_LEAST, _PLOTS_MOST, _OUTPUT, _OUTPUT_CLOSED = 172, 300, 106, 40
+_MATRIX_CHROME = 46
+HARD_AFTER_S = 10.0
+"""A second click on Stop cuts connections only so long after the first."""
+
+
+class RunPage(QWidget):
+    """Shows a live run. It never scrolls as a whole; the matrix gives way first, then the output.
+
+    Signals: `paused()` and `resumed()`; `stopped()` softly; `cut()` at once, after the soft stop took long;
+    `results()` to see what came of it.
+    """
+
+    paused = Signal()
+    resumed = Signal()
+    stopped = Signal()
+    cut = Signal()
+    results = Signal()
+
+    def __init__(self, look: Look) -> None:
+        super().__init__()
+        self._look, self._live = look, Live()
+        self._asked_at: float | None = None
+        self._pausing = False
+        self.matrix = Matrix()
+        self._build_head(look)
+        self.view = MatrixView(look, self.matrix)
+        self._card = Card(margins=(10, 9, 10, 8))
+        self._card.column.setSpacing(2)
+        title = row(None, Label(look, "Trials", 13, 600), -1, _Legend(look), margins=(6, 0, 6, 0))
+        self._card.column.addLayout(title)
+        self._card.column.addWidget(self.view, 1)
+        self.traffic, self.strips, self.output = TrafficCard(look), StripsCard(look), OutputCard(look)
+        self._plots = QWidget()
+        plots = row(self._plots, spacing=12)
+        plots.addWidget(self.traffic, 1)
+        plots.addWidget(self.strips, 1)
+        self._plots_row = plots
+        self._column = column(self, self.head, self._card, self._plots, self.output, spacing=12)
+        self._column.setContentsMargins(20, 14, 20, 14)
+        look.changed.connect(self.update)
+
+    def begin(self, live: Live) -> None:
+        """Another run, or the same one anew."""
+        self._live, self._asked_at, self._pausing = live, None, False
+        name = live.experiment.name if live.experiment else "Run"
+        self.head.title.say(name)
+        self.matrix.begin(live)
+        self.traffic.begin(live)
+        self.strips.begin(live)
+        self.output.begin(live)
+        self._share_height()
+        self.redraw()
+
+    def redraw(self) -> None:
+        """Show the run as it is now."""
+        self.matrix.refresh()
+        self.view.follow()
+        self.traffic.redraw()
+        self.strips.redraw()
+        self.output.redraw()
+        self._redraw_head()
+
+    def ask_stop(self) -> None:
+        """What the Stop button does: softly first; at once on a later second click."""
+        now = time.monotonic()
+        if self._asked_at is None:
+            self._asked_at = now
+            self.stopped.emit()
+        elif now - self._asked_at >= HARD_AFTER_S:
+            self.cut.emit()
+        self._redraw_head()
+
+    def _build_head(self, look: Look) -> None:
+        self.head = Head(look)
+        self._sign = Sign(look, "", 14)
+        self._what = Label(look, "", 13, 600)
+        self._where = Label(look, "", 13, 400, "text2")
+        self._state = StateMark(look, None)
+        self._rest = Elided(look, "", 13, 400, "text2")
+        for widget in (self._sign, self._what, self._where, self._state):
+            self.head.under_row.addWidget(widget)
+        self.head.under_row.addWidget(self._rest, 1)
+        self.stop = Button(look, "Stop", icon="stop")
+        self.pause = Button(look, "Pause", "filled", icon="pause")
+        self.next = Button(look, "See results", "filled", icon="chart-line-up")
+        for button in (self.stop, self.pause, self.next):
+            self.head.buttons.addWidget(button)
+        self.stop.clicked.connect(self.ask_stop)
+        self.pause.clicked.connect(self._pause)
+        self.next.clicked.connect(self.results)
+
+    def _pause(self) -> None:
+        self._pausing = not self._pausing
+        if self._pausing:
+            self.paused.emit()
+        else:
+            self.resumed.emit()
+        self._redraw_head()
+
+    def _redraw_head(self) -> None:
+        live = self._live
+        for button, shown in ((self.stop, live.running), (self.pause, live.running)):
+            button.setVisible(shown)
+        self.next.setVisible(not live.running and live.done > 0)
+        self.pause.rename("Go on" if self._pausing else "Pause", "play" if self._pausing else "pause")
+        self.pause.setEnabled(self._asked_at is None)
+        self._name_stop()
+        trial = live.current.trial if live.current else None
+        self._state.show_state(trial.treatment.state if trial else None, self.matrix.states)
+        self._where.setVisible(trial is not None)
+        if trial is None:
+            self._say_idle(live)
+            return
+        self._sign.show_sign(marks.BUSY)
+        treatment = trial.treatment
+        self._what.say(OPERATION_NAMES.get(treatment.operation, treatment.operation))
+        self._where.say(f"over {words.line(treatment.line)},")
+        cell = live.cells[treatment]
+        text = f"{words.cache(treatment.state)}, attempt {trial.attempt} of {len(cell.trials)}"
+        if trial.warm_up:
+            text += ", warm-up"
+        current = live.current
+        text += f" on {current.host}" if current and current.host else ": being prepared"
+        self._rest.say(text + (", then a pause" if self._pausing else ""))
+
+    def _name_stop(self) -> None:
+        if self._asked_at is None:
+            self.stop.rename("Stop")
+            self.stop.setEnabled(True)
+            self.stop.setToolTip("Finished trials stay; everything on the hosts is taken back")
+            return
+        late = time.monotonic() - self._asked_at >= HARD_AFTER_S
+        self.stop.rename("Stop at once" if late else "Stopping …")
+        self.stop.setEnabled(late)
+        self.stop.setToolTip("Cuts the connections; the hosts undo by themselves" if late else "")
+
+    def _say_idle(self, live: Live) -> None:
+        self._state.setVisible(False)
+        if not live.run:
+            said, sign, rest = "No run yet", marks.UNKNOWN, ""
+        elif live.outcome is Outcome.DONE:
+            said, sign, rest = (
+                "Done",
+                marks.OK,
+                f"{words.count(live.done)} trials in {words.long(live.gone_s)}",
+            )
+        elif live.outcome is Outcome.STOPPED:
+            said, sign = "Stopped", marks.WARN
+            rest = (
+                f"at {words.count(live.done)} of {words.count(live.total)} trials; finished trials are kept"
+            )
+        elif live.outcome is Outcome.FAILED:
+            said, sign, rest = "Failed", marks.TROUBLE, live.reason
+        elif live.paused:
+            said, sign, rest = "Paused", marks.WARN, "nothing runs until you go on"
+        else:
+            said, sign, rest = "Making ready", marks.BUSY, "hosts are checked, caches filled, lines proved"
+            if live.done:
+                said, rest = "Next trial", ""
+        self._sign.show_sign(sign)
+        self._what.say(said)
+        self._rest.say(rest)
+
+    def _share_height(self) -> None:
+        """Rows as high as fit, the output open where there is room; the plots get what is left."""
+        height, width = self.height(), self.width()
+        small = height < 800 - 84
+        margin, gap = (16, 8) if small else (20, 12)
+        self.head.small(small)
+        self._column.setContentsMargins(margin, 10 if small else 14, margin, 12 if small else 16)
+        self._column.setSpacing(gap)
+        self._plots_row.setSpacing(gap)
+        if not self.matrix.rows or width < 100:
+            return
+        room = height - self.head.height() - 3 * gap - 28 - _MATRIX_CHROME
+        for rows, output in (
+            (ROW, _OUTPUT),
+            (SMALL_ROW, _OUTPUT),
+            (SMALL_ROW, _OUTPUT_CLOSED),
+            (LEAST_ROW, _OUTPUT_CLOSED),
+        ):
+            if small and (rows == ROW or output == _OUTPUT):
+                continue
+            if room - self.view.needed(rows) - output >= _PLOTS_LEAST:
+                break
+        self.view.use_height(rows)
+        self.output.close_text(output == _OUTPUT_CLOSED)
+        table = min(self.view.needed(rows), room - output - _PLOTS_LEAST)
+        plots = room - output - table
+        if plots > _PLOTS_MOST and output == _OUTPUT:
+            output += plots - _PLOTS_MOST
+            plots = _PLOTS_MOST
+        self._card.setFixedHeight(max(120, table + _MATRIX_CHROME))
+        self.output.setFixedHeight(output)
+        self._plots.setMinimumHeight(0)
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._share_height()
+
+
+class _Legend(QWidget):
+    """What the pips mean; without colour of any state, since every state has its own."""
+
+    _ENTRIES = (
+        ("warm-up", "warm-up, not counted"),
+        ("kept", "kept"),
+        ("running", "running"),
+        ("waiting", "waiting"),
+        ("failed", "failed"),
+        ("void", "without proof"),
+    )
+
+    def __init__(self, look: Look) -> None:
+        super().__init__()
+        self._look = look
+        self.setFixedHeight(20)
+        self.setSizePolicy(QSizePolicy.Policy.Fixed, QSizePolicy.Policy.Fixed)
+        self.setAccessibleName("Legend: " + ", ".join(name for _, name in self._ENTRIES))
+        look.changed.connect(self.update)
+
+    def sizeHint(self) -> QSize:
+        used = QFontMetrics(self._look.font(11))
+        return QSize(sum(used.horizontalAdvance(name) + 34 for _, name in self._ENTRIES) - 12, 20)
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        painter, look = QPainter(self), self._look
+        painter.setFont(look.font(11))
+        shown = look.state(DISABLED)
+        x, middle = 6.0, self.height() / 2
+        for standing, name in self._ENTRIES:
+            if standing == "warm-up":
+                marks.draw_warm_up(painter, look, shown, "done", QRectF(x + 6, middle - 3, 6, 6))
+            elif standing == "kept":
+                painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+                painter.setPen(Qt.PenStyle.NoPen)
+                painter.setBrush(QColor(shown.colour))
+                painter.drawRoundedRect(QRectF(x, middle - 6, 12, 12), 2, 2)
+            else:
+                marks.draw_pip(painter, look, shown, standing, QRectF(x, middle - 6, 12, 12))
+            painter.setPen(look.colour("text2"))
+            at = QPointF(x + 17, middle + painter.fontMetrics().ascent() / 2 - 1)
+            painter.drawText(at, name)
+            x += painter.fontMetrics().horizontalAdvance(name) + 34

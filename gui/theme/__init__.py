@@ -1,0 +1,1 @@
+"""The look: palettes, type, signs and markers. Colours by token only."""

@@ -1,0 +1,342 @@
+"""The command line: the same engine as the window, and a promise of names and exit codes to scripts."""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import shlex
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from lab.cli import signals
+from lab.cli.parts import Parts
+from lab.cli.trouble import DONE, HOST_TROUBLE, Troubled
+from lab.errors import BadInput, HostLacks
+
+if TYPE_CHECKING:
+    from lab.model import Experiment
+    from lab.profile import Profile
+
+DEMO = "Proxy efficiency (quick)"
+"""The experiment of `demo`, by its name in the profile that the embedded lab writes."""
+
+parts_given = click.make_pass_decorator(Parts, ensure=True)
+profile_argument = click.argument("profile_path", metavar="PROFILE", type=click.Path(dir_okay=False))
+run_argument = click.argument("run_name", metavar="RUN")
+as_json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON, and nothing else.")
+headless_option = click.option(
+    "--headless", is_flag=True, help="Stay in the terminal, also where a window could be shown."
+)
+experiment_option = click.option(
+    "--experiment",
+    "experiment_name",
+    metavar="NAME",
+    help="Which of the profile's experiments (default: the first).",
+)
+
+
+@click.group(
+    cls=Troubled, invoke_without_command=True, context_settings={"help_option_names": ["-h", "--help"]}
+)
+@click.version_option(package_name="branchlab")
+@click.pass_context
+def cli(context: click.Context) -> None:
+    """Measure whether a branch office needs a caching proxy, a wider line, or neither.
+
+    Without a command the window is opened. RUN is a run's id, the beginning of one, a run file, or `last`.
+
+    Exit codes: 0 done; 1 some trials failed or a cell has no kept attempt; 2 bad input; 3 a host is missing
+    something or out of reach; 130 interrupted.
+    """
+    if context.invoked_subcommand is None:
+        parts = context.ensure_object(Parts)
+        if not parts.display_there():
+            raise HostLacks(
+                "there is no display to open a window on",
+                advice="Work in the terminal (`branchlab --help` lists the commands), or set DISPLAY.",
+            )
+        open_window = parts.window()
+        with signals.as_usual():
+            code = open_window() or DONE
+        context.exit(code)
+
+
+@cli.command()
+@headless_option
+@parts_given
+def demo(parts: Parts, headless: bool) -> None:
+    """Make a lab on this machine, run the quick experiment in it, show its answers, take the lab down."""
+    with parts.tied_lab() as path:
+        # The window's own code, if it has one, is the demo's.
+        code = _run(parts, str(path), DEMO, headless=headless)
+    sys.exit(code)
+
+
+@cli.command()
+@profile_argument
+@experiment_option
+@parts_given
+def check(parts: Parts, profile_path: str, experiment_name: str | None) -> None:
+    """Look at the hosts of a profile: what a run would need, and what is missing. Changes nothing."""
+    profile = _loaded(profile_path)
+    experiments = [_chosen(profile, experiment_name)] if experiment_name else list(profile.experiments)
+    for experiment in experiments:
+        _planned(experiment)
+    found = parts.check(profile.lab, experiments[0] if experiments else None)
+    for one in found:
+        click.echo(f"{'ok     ' if one.ok else 'missing'}  {one.host}: {one.text}")
+        if not one.ok and one.advice:
+            click.echo(f"           what to do: {one.advice}")
+    wrong = sum(not one.ok for one in found)
+    click.echo(f"{wrong} of {len(found)} are not as a run needs them" if wrong else "everything is there")
+    sys.exit(HOST_TROUBLE if wrong else DONE)
+
+
+@cli.command()
+@profile_argument
+@experiment_option
+@parts_given
+def plan(parts: Parts, profile_path: str, experiment_name: str | None) -> None:
+    """Print the trials, the commands on each host and how long it will take. Changes nothing."""
+    from lab import units
+    from lab.cli import estimate, tables
+
+    profile = _loaded(profile_path)
+    experiment = _chosen(profile, experiment_name)
+    trials = _planned(experiment)
+    click.echo(f"{experiment.name}: {len(trials)} trials, order {experiment.order}, seed {experiment.seed}\n")
+    width = len(str(len(trials)))
+    for trial in trials:
+        treatment = trial.treatment
+        kind = "  warm-up, not counted" if trial.warm_up else "  for its traffic only" if trial.launch else ""
+        name = tables.trial_words(treatment.operation, treatment.state, treatment.line)
+        click.echo(f"{trial.number:>{width}}  block {trial.block}  {name}, attempt {trial.attempt}{kind}")
+    click.echo()
+    for host, commands in parts.commands(profile.lab, experiment).items():
+        click.echo(f"On {host}:")
+        for command in commands:
+            click.echo(f"  {command if isinstance(command, str) else shlex.join(command)}")
+    click.echo()
+    known = estimate.estimate(experiment, trials)
+    if known is None:
+        click.echo("Duration: not known, since nothing of this experiment was measured yet.")
+    else:
+        click.echo(f"Duration: {units.coming_text(known.low_s, known.high_s)} ({known.basis}).")
+
+
+@cli.command()
+@profile_argument
+@experiment_option
+@headless_option
+@parts_given
+def run(parts: Parts, profile_path: str, experiment_name: str | None, headless: bool) -> None:
+    """Run an experiment of a profile: in the window where a display exists, else in the terminal.
+
+    Ctrl-C stops it: the trials that are finished stay, and the hosts are taken back.
+    """
+    sys.exit(_run(parts, profile_path, experiment_name, headless=headless))
+
+
+@cli.command()
+@as_json_option
+def runs(as_json: bool) -> None:
+    """List the runs of this machine, newest first."""
+    from lab import store
+    from lab.cli import tables
+
+    heads = store.runs()
+    if as_json:
+        _print_json(
+            [
+                {
+                    "run": head.run,
+                    "experiment": head.experiment,
+                    "outcome": str(head.outcome),
+                    "started": head.started,
+                    "file": str(head.file),
+                }
+                for head in heads
+            ]
+        )
+    elif heads:
+        tables.console().print(tables.runs(heads))
+    else:
+        click.echo(f"no runs yet in {store.runs_folder()}")
+
+
+@cli.command()
+@run_argument
+@as_json_option
+def show(run_name: str, as_json: bool) -> None:
+    """Show a run: its tables, and the answers."""
+    from lab import store
+    from lab.analysis import summary
+    from lab.cli import story, tables
+
+    path = store.found(run_name)
+    with store.opened(path) as record:
+        seen = summary.summarised(record.events())
+    if as_json:
+        _print_json(summary.as_json(seen))
+    else:
+        story.report(seen, path, tables.console())
+
+
+@cli.command()
+@run_argument
+@click.argument("file", metavar="FILE.csv|.jsonl", type=click.Path(dir_okay=False))
+@click.option("--overwrite", is_flag=True, help="Replace the file if there is one.")
+def export(run_name: str, file: str, overwrite: bool) -> None:
+    """Write a run's trials to a file for other programs; the file's ending says in which form."""
+    from lab import store
+    from lab.export import trials
+
+    path = Path(file)
+    forms = {".csv": trials.csv, ".jsonl": trials.jsonl}
+    if path.suffix.lower() not in forms:
+        raise BadInput(f"{path}: the ending says nothing of the form", advice="Write FILE.csv or FILE.jsonl.")
+    with store.opened(store.found(run_name)) as record:
+        forms[path.suffix.lower()](record, path, overwrite=overwrite)
+    click.echo(f"written: {path}")
+
+
+@cli.command()
+@profile_argument
+@parts_given
+def revert(parts: Parts, profile_path: str) -> None:
+    """Take back whatever a run left on the hosts of a profile."""
+    profile = _loaded(profile_path)
+    for host, undone in parts.revert(profile.lab).items():
+        for text in undone or ("nothing was left to take back",):
+            click.echo(f"{host}: {text}")
+
+
+@cli.group()
+def lab() -> None:
+    """A lab on this Linux machine: client, proxy and server, each a host of its own."""
+
+
+@lab.command()
+@click.option(
+    "--clients", type=click.IntRange(1, 200), default=1, show_default=True, help="How many clients."
+)
+def up(clients: int) -> None:
+    """Make the lab, and print the path of its profile. It stays until `lab down`."""
+    from lab import embedded
+
+    click.echo(embedded.up(clients, tied=False).profile_path)
+
+
+@lab.command()
+def down() -> None:
+    """End the lab of `lab up`; nothing of it is left."""
+    from lab import embedded
+
+    gone = embedded.down()
+    click.echo("the lab is down" if gone else "no lab was up")
+
+
+@lab.command()
+def status() -> None:
+    """Say which labs there are."""
+    from lab import embedded
+
+    found = embedded.status()
+    if not found:
+        click.echo("no lab is up")
+    for one in found:
+        kind = "ends with the program that made it" if one.tied else "ends with `branchlab lab down`"
+        click.echo(f"{one.profile}: {', '.join(one.hosts)}; it {kind}")
+
+
+@lab.command(context_settings={"ignore_unknown_options": True})
+@click.argument("host")
+@click.argument("command", nargs=-1, type=click.UNPROCESSED, metavar="[-- COMMAND ...]")
+def shell(host: str, command: tuple[str, ...]) -> None:
+    """A shell on a host of the lab, or one command there; its exit status is this one's."""
+    from lab import embedded
+
+    sys.exit(embedded.shell(host, list(command)))
+
+
+def _run(parts: Parts, path: str, experiment_name: str | None, *, headless: bool) -> int:
+    """In the window or in the terminal. Bad input is refused before any host is touched."""
+    from lab.cli import story, tables
+
+    profile = _loaded(path)
+    experiment = _chosen(profile, experiment_name)
+    _planned(experiment)
+    if not headless and parts.display_there():
+        return _in_window(parts, path, experiment)
+    out = tables.console()
+    for warning in profile.warnings:
+        click.echo(f"note: {warning}", err=True)
+    return story.run(profile.lab, experiment, parts.testbed(profile.lab), out)
+
+
+def _in_window(parts: Parts, path: str, experiment: Experiment) -> int:
+    """Run in the window; once it is closed, say where the run's file is."""
+    from lab import store
+    from lab.cli import story
+
+    before = {head.file for head in store.runs()}
+    open_window = parts.window()
+    with signals.as_usual():
+        code = open_window(profile=path, experiment=experiment.name, run=True) or DONE
+    for head in store.runs():
+        if head.file not in before:
+            click.echo(story.where(head.file))
+    return code
+
+
+def _loaded(path: str) -> Profile:
+    from lab import profile
+
+    return profile.load(Path(path))
+
+
+def _chosen(profile: Profile, name: str | None) -> Experiment:
+    """The experiment of this name, else the first."""
+    experiments = {experiment.name: experiment for experiment in profile.experiments}
+    if not experiments:
+        raise BadInput(
+            "the profile has no experiment", advice="Add one: [[experiments]] with a name and lines."
+        )
+    if name is None:
+        return next(iter(experiments.values()))
+    if name in experiments:
+        return experiments[name]
+    close = [known for known in experiments if name.lower() in known.lower()]
+    if len(close) == 1:
+        return experiments[close[0]]
+    raise BadInput(
+        f"the profile has no experiment `{name}`",
+        advice=f"Write one of: {', '.join(f'`{known}`' for known in experiments)}.",
+    )
+
+
+def _planned(experiment: Experiment) -> tuple[Any, ...]:
+    from lab import design
+
+    return design.trials(experiment)
+
+
+def _print_json(value: object) -> None:
+    click.echo(json.dumps(value, ensure_ascii=False, indent=2))
+
+
+def main() -> None:
+    """The entry point."""
+    # Warnings go to stderr; asked for by hand, everything does.
+    level = os.environ.get("BRANCHLAB_LOG", "error").upper()
+    logging.basicConfig(level=getattr(logging, level, logging.ERROR), format="%(name)s: %(message)s")
+    with signals.as_interrupts():
+        cli()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,109 @@
+"""How a result is said: times, bytes, shares, ratios, lines and proxy states in plain English."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import isfinite
+
+from lab import units
+from lab.analysis.cells import Cell
+from lab.model import OPERATION_NAMES, Line, ProxyState
+
+QUESTIONS = {
+    1: "Which operations get faster with the proxy, and how much?",
+    2: "Which operations do not use the proxy at all?",
+    3: "How is the traffic shared between client, proxy and server?",
+    4: "How does the line's rate change each operation's time?",
+    5: "How does the proxy's state of fullness change it?",
+}
+"""The questions that a run answers by itself."""
+
+
+def operation(key: str) -> str:
+    """The operation's name on screen."""
+    return OPERATION_NAMES.get(key, key)
+
+
+def listed(words: Sequence[str]) -> str:
+    """`Get`, `Get and Diff`, `Get, Undo Check-Out and Diff`."""
+    if len(words) < 2:
+        return "".join(words)
+    return f"{', '.join(words[:-1])} and {words[-1]}"
+
+
+def duration(seconds: float) -> str:
+    """A measured time: `840 ms` under a second, else `m:ss.ss`, from an hour on `h:mm:ss`."""
+    return units.time_text(seconds)
+
+
+def amount(count: int) -> str:
+    """Bytes: `340 bytes`, `22.1 kB`, `3.1 MB`; 1 kB = 1000 bytes."""
+    return "1 byte" if count == 1 else units.bytes_text(count)
+
+
+def share(part: float, whole: float) -> str:
+    """A share in percent. Never `0 %` or `100 %` for what only comes near it."""
+    percent = 100 * part / whole
+    if 0 < percent < 1 or 99 < percent < 100:
+        return f"{min(max(percent, 0.1), 99.9):.1f} %"
+    return f"{percent:.0f} %"
+
+
+def ratio(larger: float, smaller: float) -> float:
+    """How many times `smaller` goes into `larger`; infinite for zero."""
+    return larger / smaller if smaller > 0 else float("inf")
+
+
+def times(value: float) -> str:
+    """A ratio: `1.04×`, `7.4×`, `15×`."""
+    if not isfinite(value):
+        return "many times"
+    return f"{value:.2f}×" if value < 1.095 else f"{value:.1f}×" if value < 9.95 else f"{value:.0f}×"
+
+
+def cache(proxy: ProxyState) -> str:
+    """An enabled state: `an empty cache`, `a full cache`, `a cache 90 % full`."""
+    full = proxy.full or 0
+    if full in (0, 100):
+        return "a full cache" if full else "an empty cache"
+    return f"a cache {full:g} % full"
+
+
+def state(proxy: ProxyState) -> str:
+    """`without a proxy`, `with an empty cache`, `with a full cache`, `with a cache 90 % full`."""
+    return f"with {cache(proxy)}" if proxy.enabled else "without a proxy"
+
+
+def capital(text: str) -> str:
+    """The text with a capital letter, as a sentence begins."""
+    return text[:1].upper() + text[1:]
+
+
+def line(value: Line) -> str:
+    """`512/1024 kbit/s`, `2/4 Mbit/s 40 ms`, `the line as it is`."""
+    return units.line_text(value) if value.limited else "the line as it is"
+
+
+def attempts(*cells: Cell) -> str:
+    """What medians rest on, in words: `3 kept attempts`, `2 to 3 kept attempts`."""
+    low, high = min(cell.kept for cell in cells), max(cell.kept for cell in cells)
+    if low == high:
+        return f"{low} kept attempt{'' if low == 1 else 's'}"
+    return f"{low} to {high} kept attempts"
+
+
+def span(cell: Cell) -> str:
+    """The range of a cell's kept attempts: `0:06.02–0:06.11`."""
+    if cell.low_s is None or cell.high_s is None:
+        return "no range"
+    low, high = duration(cell.low_s), duration(cell.high_s)
+    if low == high:
+        return low
+    return f"{low.removesuffix(' ms')}–{high}" if high.endswith(" ms") else f"{low}–{high}"
+
+
+def rests(*cells: Cell) -> str:
+    """What a sentence rests on: `medians of 3 kept attempts, ranges 800–840 ms and …`."""
+    many = len(cells) > 1
+    spans = listed([span(cell) for cell in cells])
+    return f"median{'s' * many} of {attempts(*cells)}, range{'s' * many} {spans}"

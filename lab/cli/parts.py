@@ -1,0 +1,142 @@
+"""What the commands are made of, given and not fetched: machines, the embedded lab, the window."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import socket
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+from lab.errors import HostLacks
+from lab.model import Experiment, Lab
+from lab.testbed import Testbed
+
+
+class Checked(Protocol):
+    """One thing that `check` looked at on one host, or between two."""
+
+    @property
+    def host(self) -> str:
+        """The host's name."""
+
+    @property
+    def ok(self) -> bool:
+        """False if a run could not be done like this."""
+
+    @property
+    def text(self) -> str:
+        """What was found."""
+
+    @property
+    def advice(self) -> str:
+        """What to do about it; empty where nothing is to be done."""
+
+
+class Window(Protocol):
+    """`gui.app.main`: opens the window, and comes back with an exit code once it is closed."""
+
+    def __call__(
+        self, profile: str | None = None, experiment: str | None = None, run: bool = False
+    ) -> int | None: ...
+
+
+def _machines(lab: Lab) -> Testbed:
+    from lab.machines import Machines
+
+    return Machines(lab)
+
+
+def _check(lab: Lab, experiment: Experiment | None) -> Sequence[Checked]:
+    from lab import machines
+
+    found: Sequence[Checked] = machines.check(lab, experiment)
+    return found
+
+
+def _commands(lab: Lab, experiment: Experiment) -> Mapping[str, Sequence[str | Sequence[str]]]:
+    from lab import machines
+
+    told: Mapping[str, Sequence[str | Sequence[str]]] = machines.commands(lab, experiment)
+    return told
+
+
+def _revert(lab: Lab) -> Mapping[str, Sequence[str]]:
+    from lab import machines
+
+    undone: Mapping[str, Sequence[str]] = machines.revert(lab)
+    return undone
+
+
+@contextmanager
+def _tied_lab() -> Iterator[Path]:
+    from lab import embedded
+
+    with embedded.up(tied=True) as made:
+        yield Path(made.profile_path)
+
+
+def _window() -> Window:
+    """Raises HostLacks where Qt cannot be loaded."""
+    try:
+        # By name: the domain's contract is that nothing of it leans on `gui`; only this one door opens it.
+        main: Window = importlib.import_module("gui.app").main
+    except ImportError as error:
+        raise HostLacks(
+            f"the window cannot be opened: {error}",
+            advice="Install what Qt needs (README, Installing), or work in the terminal: `branchlab --help`.",
+        ) from error
+    return main
+
+
+def display_there() -> bool:
+    """True if a window can be shown: a display that answers, or a Qt platform chosen by hand.
+
+    Qt ends the process if a display does not answer, so this asks first.
+    """
+    if os.environ.get("QT_QPA_PLATFORM") or sys.platform in ("win32", "darwin"):
+        return True
+    wayland = os.environ.get("WAYLAND_DISPLAY")
+    if wayland:
+        runtime = Path(os.environ.get("XDG_RUNTIME_DIR", "/nowhere"))
+        if _answers(socket.AF_UNIX, str(runtime / wayland)):
+            return True
+    return _x_answers(os.environ.get("DISPLAY", ""))
+
+
+def _x_answers(display: str) -> bool:
+    host, colon, rest = display.rpartition(":")
+    number = rest.split(".")[0]
+    if not colon or not number.isdigit():
+        return False
+    if host in ("", "unix"):
+        path = f"/tmp/.X11-unix/X{number}"  # noqa: S108 - X's own place for its sockets
+        return _answers(socket.AF_UNIX, path) or _answers(socket.AF_UNIX, f"\0{path}")
+    return _answers(socket.AF_INET, (host, 6000 + int(number)))
+
+
+def _answers(family: socket.AddressFamily, address: str | tuple[str, int]) -> bool:
+    with socket.socket(family, socket.SOCK_STREAM) as asked:
+        asked.settimeout(3)
+        try:
+            asked.connect(address)
+        except OSError:
+            return False
+    return True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Parts:
+    """What a command may use. Tests give others."""
+
+    testbed: Callable[[Lab], Testbed] = _machines
+    check: Callable[[Lab, Experiment | None], Sequence[Checked]] = _check
+    commands: Callable[[Lab, Experiment], Mapping[str, Sequence[str | Sequence[str]]]] = _commands
+    revert: Callable[[Lab], Mapping[str, Sequence[str]]] = _revert
+    tied_lab: Callable[[], AbstractContextManager[Path]] = _tied_lab
+    window: Callable[[], Window] = _window
+    display_there: Callable[[], bool] = display_there

@@ -1,0 +1,97 @@
+"""A run in the terminal from its first trial to its answers, and what is said of a run that is over."""
+
+from __future__ import annotations
+
+import shlex
+import shutil
+import sys
+from pathlib import Path
+
+from rich.console import Console
+from rich.text import Text
+
+from lab import runner, store
+from lab.analysis.summary import Summary, summarised
+from lab.cli import progress, signals, tables, trouble
+from lab.events import Event, Outcome, TrafficSampled
+from lab.model import Experiment, Lab
+from lab.stop import Stop
+from lab.testbed import Testbed
+
+
+def run(lab: Lab, experiment: Experiment, testbed: Testbed, out: Console) -> int:
+    """Run an experiment, show it as it passes, then its results. The exit code."""
+    path = store.new_path(experiment.name)
+    stop = Stop()
+    events = store.recorded(runner.run(experiment, testbed, stop, lab_name=lab.name), path)
+    seen: list[Event] = []
+    with progress.screen(out) as screen, signals.asking(stop, screen.say):
+        for event in events:
+            screen.apply(event)
+            if not isinstance(event, TrafficSampled):
+                seen.append(event)
+    summary = summarised(seen)
+    report(summary, path, out)
+    return code_of(summary)
+
+
+def code_of(summary: Summary) -> int:
+    """The exit code of a run that is over."""
+    match summary.outcome:
+        case Outcome.STOPPED:
+            return trouble.INTERRUPTED
+        case Outcome.FAILED:
+            return trouble.HOST_TROUBLE
+    return trouble.DONE if summary.complete else trouble.INCOMPLETE
+
+
+def report(summary: Summary, path: Path, out: Console) -> None:
+    """Tables, answers, and where the run file is. Silent if nobody reads any more."""
+    try:
+        _report(summary, path, out)
+    except (OSError, ValueError):
+        out.quiet = True
+
+
+def _report(summary: Summary, path: Path, out: Console) -> None:
+    started = summary.started
+    out.print()
+    out.print(Text(summary.verdict, style="bold"), soft_wrap=not out.is_terminal)
+    out.print(
+        f"{started.experiment.name}, run {started.run}, {started.at[:16].replace('T', ' ')} UTC: "
+        f"{summary.outcome}. Trials: {tables.proven(summary)}.",
+        soft_wrap=not out.is_terminal,
+    )
+    if summary.finished is not None and summary.finished.reason:
+        out.print(f"Why: {summary.finished.reason}", soft_wrap=True)
+        if summary.finished.advice:
+            out.print(f"What to do: {summary.finished.advice}", soft_wrap=True)
+    for table in tables.results(summary):
+        out.print()
+        out.print(table)
+    out.print()
+    for finding in summary.findings:
+        out.print(Text(f"{finding.question}. {finding.asked}", style="bold"))
+        out.print(f"   {finding.text}", soft_wrap=not out.is_terminal)
+    if summary.proved:
+        out.print()
+        out.print(tables.lines(summary.proved.values()))
+    if summary.overhead_s is not None:
+        out.print(f"Preparing took {summary.overhead_s:.2f} s per trial on average.")
+    out.print()
+    out.print(where(path), soft_wrap=True)
+
+
+def where(path: Path) -> str:
+    """Where a run's file is, and the command that opens it again."""
+    return f"Run file: {path}\nTo see it again: {command()} show {shlex.quote(str(path))}"
+
+
+def command() -> str:
+    """The command as it was called, with its full path, so that it can be pasted anywhere."""
+    called = Path(sys.argv[0])
+    if called.name == "__main__.py":
+        return f"{shlex.quote(sys.executable)} -m lab"
+    found = called if called.parent != Path() else Path(shutil.which(sys.argv[0]) or called)
+    # Not resolved through links: a link into a virtual environment is what makes it that environment.
+    return shlex.quote(str(found.absolute()))

@@ -1,0 +1,163 @@
+"""Results, runs and lines as tables in a terminal."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterable, Sequence
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from lab.analysis import words
+from lab.analysis.cells import LEAST_KEPT, Cell
+from lab.analysis.summary import Summary
+from lab.analysis.view import View
+from lab.events import LineProved, Standing
+from lab.model import Line, ProxyState
+from lab.store import Head
+
+PLAIN_WIDTH = 140
+"""Columns of an output that is no terminal."""
+
+_VERDICTS = {"no-difference": "no difference", "too-few": "too few attempts", "void": "no proof"}
+_STYLES = {"faster": "green", "slower": "red"}
+
+
+class Patient(Console):
+    """A console that falls silent when its reader goes, where rich would end the program: the run goes on."""
+
+    def on_broken_pipe(self) -> None:
+        """Called by rich on a broken pipe."""
+        self.quiet = True
+        # What Python still holds would fail again when the program ends.
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, sys.stdout.fileno())
+        os.close(nowhere)
+
+
+def console() -> Console:
+    """Where text goes now; wide, plain and without wrapping where it is no terminal."""
+    made = Patient(highlight=False, markup=False, emoji=False)
+    if made.is_terminal:
+        return made
+    return Patient(highlight=False, markup=False, emoji=False, width=PLAIN_WIDTH, no_color=True)
+
+
+def results(summary: Summary) -> Iterable[Table]:
+    """One table per line: operations by proxy states, and the fullest state against none."""
+    view = View(cells=summary.cells, classes=summary.started.classes, tool_start_s=summary.tool_start_s)
+    for line in view.lines:
+        yield _results(view, line, summary.started.experiment.operations)
+
+
+def _results(view: View, line: Line, operations: Sequence[str]) -> Table:
+    states = sorted(
+        {cell.proxy for cell in view.cells if cell.line == line},
+        key=lambda proxy: -1.0 if proxy.full is None else proxy.full,
+    )
+    fullest = states[-1] if states and states[-1].enabled and not states[0].enabled else None
+    table = _table(words.line(line))
+    table.add_column("operation", no_wrap=True)
+    for proxy in states:
+        table.add_column(proxy.key, justify="right", no_wrap=True)
+    if fullest is not None:
+        table.add_column(f"{fullest.key} against disabled", no_wrap=True)
+    for name in dict.fromkeys((*(cell.operation for cell in view.cells), *operations)):
+        row = [_time(view, view.at(name, line, proxy), name) for proxy in states]
+        last = [_against(view, view.at(name, line, fullest))] if fullest is not None else []
+        table.add_row(words.operation(name), *row, *last)
+    return table
+
+
+def _time(view: View, cell: Cell | None, operation: str) -> Text:
+    if view.classes.get(operation) == "n/a":
+        return Text("n/a")
+    if cell is None or not cell.planned:
+        return Text("—")
+    if cell.median_s is None:
+        return Text("failed" if cell.failed else "no proof" if cell.void else "")
+    told = words.duration(cell.median_s)
+    return Text(told if cell.kept >= LEAST_KEPT else f"{told} ({cell.kept} kept)")
+
+
+def _against(view: View, cell: Cell | None) -> Text:
+    if cell is None or not cell.planned:
+        return Text("—")
+    if not cell.kept and not cell.void:
+        return Text("")
+    if cell.verdict not in _STYLES:
+        return Text(_VERDICTS.get(cell.verdict, cell.verdict))
+    there, here = view.against(cell).median_s or 0.0, cell.median_s or 0.0
+    value = words.times(words.ratio(max(here, there), min(here, there)))
+    return Text(f"{value} {cell.verdict}", style=_STYLES[cell.verdict])
+
+
+def lines(proved: Iterable[LineProved]) -> Table:
+    """Lines as asked, as read back from the kernel, and as a probe achieved them."""
+    table = _table("lines, upload/download")
+    for head in ("asked", "read back", "achieved", "round trip"):
+        table.add_column(head, no_wrap=True)
+    for one in proved:
+        table.add_row(
+            words.line(one.line),
+            _rates(one.read_upload_bps, one.read_download_bps),
+            _rates(one.achieved_upload_bps, one.achieved_download_bps),
+            "—" if one.round_trip_s is None else f"{one.round_trip_s * 1000:.1f} ms",
+        )
+    return table
+
+
+def _rates(upload: float | None, download: float | None) -> str:
+    if upload is None or download is None:
+        return "—"
+    return f"{upload / 1000:.4g}/{download / 1000:.4g} kbit/s"
+
+
+def runs(heads: Iterable[Head]) -> Table:
+    """The list of runs."""
+    table = _table("")
+    table.add_column("run", no_wrap=True)
+    table.add_column("experiment")
+    table.add_column("outcome", no_wrap=True)
+    table.add_column("trials", justify="right", no_wrap=True)
+    table.add_column("started (UTC)", no_wrap=True)
+    for head in heads:
+        table.add_row(
+            head.run,
+            head.experiment,
+            head.outcome,
+            f"{head.finished} of {head.planned}",
+            head.started[:16].replace("T", " "),
+        )
+    return table
+
+
+def proven(summary: Summary) -> str:
+    """How many trials stand: `144 kept, 48 warm-up, 1 failed, 2 without proof (of 195)`."""
+    names = {
+        Standing.KEPT: "kept",
+        Standing.WARM_UP: "warm-up",
+        Standing.LAUNCH: "for their traffic only",
+        Standing.VOID: "without proof",
+        Standing.FAILED: "failed",
+    }
+    told = [f"{count} {name}" for key, name in names.items() if (count := summary.standings.get(key, 0))]
+    return f"{', '.join(told) or 'none finished'} (of {len(summary.started.trials)} planned)"
+
+
+def trial_words(operation: str, proxy: ProxyState, line: Line) -> str:
+    """One cell in a list: `Get, disabled, 512/1024 kbit/s`."""
+    return f"{words.operation(operation)}, {proxy.key}, {words.line(line)}"
+
+
+def _table(title: str) -> Table:
+    return Table(
+        title=title or None,
+        title_justify="left",
+        title_style="bold",
+        box=None,
+        pad_edge=False,
+        padding=(0, 2, 0, 0),
+    )

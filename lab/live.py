@@ -1,0 +1,484 @@
+"""A run as it is now: folds events into standings, cells, curves and what is left to do. No Qt, no I/O.
+
+Every event costs a constant time and memory is bounded: curves hold a minute, output and notes their last
+lines, and of a finished trial only what a picture needs.
+"""
+
+from __future__ import annotations
+
+import time
+from bisect import insort
+from collections import deque
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+from lab import events
+from lab.model import PAIRS, Experiment, Line, Treatment, Trial
+
+WINDOW_S = 60.0
+"""How far back the live curves reach."""
+
+WAITING = "waiting"
+RUNNING = "running"
+
+_DOWN = ("server>client", "server>proxy")
+_UP = ("client>server", "proxy>server")
+_OUTPUT_LINES = 200
+_NOTES = 300
+_LINE_CHARACTERS = 2000
+_EDGE_S = 0.05
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Attempt:
+    """What is kept of a finished trial. Seconds, bytes by pair as they arrived."""
+
+    trial: Trial
+    standing: str
+    wall_s: float | None
+    reason: str
+    bytes: dict[str, int]
+    proofs: tuple[events.Proof, ...]
+    served_bytes: int | None
+    relayed_bytes: int | None
+    direct_bytes: int | None
+    cache_found: float | None
+
+    @property
+    def line_bytes(self) -> tuple[int, int]:
+        """Bytes that crossed the line: upload, download."""
+        return sum(self.bytes.get(p, 0) for p in _UP), sum(self.bytes.get(p, 0) for p in _DOWN)
+
+
+@dataclass(slots=True)
+class Cell:
+    """One combination of levels: its planned trials and what came of them so far."""
+
+    treatment: Treatment
+    trials: list[Trial] = field(default_factory=list)
+    done: int = 0
+    last: Attempt | None = None
+    """The newest attempt that measured a time: kept or warm-up."""
+    _kept: list[float] = field(default_factory=list)
+
+    @property
+    def kept(self) -> int:
+        """Number of kept attempts."""
+        return len(self._kept)
+
+    @property
+    def median_s(self) -> float | None:
+        """Median of the kept attempts, None without any."""
+        if not self._kept:
+            return None
+        half = len(self._kept) // 2
+        if len(self._kept) % 2:
+            return self._kept[half]
+        return (self._kept[half - 1] + self._kept[half]) / 2
+
+    @property
+    def range_s(self) -> tuple[float, float] | None:
+        """Least and greatest kept time."""
+        return (self._kept[0], self._kept[-1]) if self._kept else None
+
+    @property
+    def left(self) -> int:
+        """Trials that have not finished."""
+        return len(self.trials) - self.done
+
+    def add(self, attempt: Attempt) -> None:
+        """Take in a finished trial of this cell."""
+        self.done += 1
+        if attempt.wall_s is None or attempt.standing not in (events.Standing.KEPT, events.Standing.WARM_UP):
+            return
+        self.last = attempt
+        if attempt.standing == events.Standing.KEPT:
+            insort(self._kept, attempt.wall_s)
+
+
+@dataclass(slots=True)
+class Current:
+    """The trial under way. `since` is on the clock that `Live` was given."""
+
+    trial: Trial
+    since: float
+    host: str = ""
+    argv: tuple[str, ...] = ()
+    timed_since: float | None = None
+    """When the timed command began; None while the trial is being prepared."""
+
+
+@dataclass(slots=True)
+class Curve:
+    """Rate in bit/s over the last minute, of one pair in one direction; `points` are (clock, rate)."""
+
+    points: deque[tuple[float, float]] = field(default_factory=deque)
+
+    @property
+    def now(self) -> float:
+        """The newest rate."""
+        return self.points[-1][1] if self.points else 0.0
+
+    def add(self, at: float, rate: float) -> None:
+        """One more point; time never runs backwards. Forgets what is older than the window."""
+        if self.points and at < self.points[-1][0]:
+            at = self.points[-1][0]
+        self.points.append((at, rate))
+        while len(self.points) > 2 and self.points[1][0] < at - WINDOW_S:
+            self.points.popleft()
+
+
+@dataclass(frozen=True, slots=True)
+class Printed:
+    """A line of a command's output; `stream` is `command`, `stdout` or `stderr`."""
+
+    stream: str
+    text: str
+
+
+class Live:
+    """Folds a run's events. `clock` is monotonic, in seconds; for a replay any clock serves."""
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self.run = ""
+        self.lab = ""
+        self.started_at = ""
+        self.last_at = ""
+        self.experiment: Experiment | None = None
+        self.trials: tuple[Trial, ...] = ()
+        self.classes: dict[str, str] = {}
+        self.lines: tuple[Line, ...] = ()
+        self.standing: dict[int, str] = {}
+        self.attempts: dict[int, Attempt] = {}
+        self.cells: dict[Treatment, Cell] = {}
+        self.current: Current | None = None
+        self.last: Attempt | None = None
+        self.curves: dict[str, Curve] = {pair: Curve() for pair in PAIRS}
+        self.output: deque[Printed] = deque(maxlen=_OUTPUT_LINES)
+        self.notes: deque[events.Noted] = deque(maxlen=_NOTES)
+        self.hosts: dict[str, events.HostSeen] = {}
+        self.proved: dict[Line, events.LineProved] = {}
+        self.fills: dict[str, events.CacheFilled] = {}
+        self.data: dict[str, Any] = {}
+        self.tool: events.ToolMeasured | None = None
+        self.counts: dict[str, int] = {}
+        self.paused = False
+        self.outcome: events.Outcome | None = None
+        self.reason = ""
+        self.advice = ""
+        self.changed: deque[events.HostChanged] = deque(maxlen=_NOTES)
+        self.applied_line: Line | None = None
+        self._by_number: dict[int, Trial] = {}
+        self._zero = 0.0
+        self._sample: events.TrafficSampled | None = None
+        self._open_line = False
+        self._overhead: tuple[float, int] = (0.0, 0)
+        self._trial_at = ""
+
+    def apply(self, event: events.Event) -> None:
+        """Fold one event in."""
+        handler = _HANDLERS.get(event.kind)
+        if handler is not None:
+            handler(self, event)
+
+    @property
+    def done(self) -> int:
+        """Trials that have finished, whatever they are worth."""
+        return len(self.attempts)
+
+    @property
+    def total(self) -> int:
+        """Trials of the whole plan."""
+        return len(self.trials)
+
+    @property
+    def running(self) -> bool:
+        """True between the first and the last word of a run."""
+        return bool(self.run) and self.outcome is None
+
+    @property
+    def gone_s(self) -> float:
+        """Seconds from the run's start to its newest dated event."""
+        return max(0.0, _seconds(self.started_at, self.last_at))
+
+    def elapsed_s(self) -> float | None:
+        """Seconds since the current trial's command began (or since its preparing began)."""
+        if self.current is None:
+            return None
+        began = self.current.timed_since
+        return self._clock() - (self.current.since if began is None else began)
+
+    def now(self) -> float:
+        """The clock on which curves and `since` stand."""
+        return self._clock()
+
+    def expected_s(self, treatment: Treatment) -> float | None:
+        """Seconds that one attempt should take, from this run's own measurements only.
+
+        Attempts of the same cell, else the same operation and state on the nearest line, its transfer time
+        scaled to this line's rates. None while neither was measured.
+        """
+        cell = self.cells.get(treatment)
+        if cell is not None:
+            if (median := cell.median_s) is not None:
+                return median
+            if cell.last is not None:
+                return cell.last.wall_s
+        return self._scaled_s(treatment)
+
+    def eta(self) -> tuple[float, float] | None:
+        """Least and most seconds to go, preparing included; None before anything was measured."""
+        known = [(cell, *self._guess(cell.treatment)) for cell in self.cells.values() if cell.left]
+        measured = [(cell.left, s) for cell, s, _ in known if s is not None]
+        if not known or not (measured or self._overhead[1]):
+            return (0.0, 0.0) if self.total and self.done == self.total else None
+        if not measured:
+            return None
+        typical = sum(n * s for n, s in measured) / sum(n for n, _ in measured)
+        low = high = 0.0
+        each = self.overhead_s or 0.0
+        for cell, seconds, sure in known:
+            one = typical if seconds is None else seconds
+            low += cell.left * (one * (1 - sure) + each * 0.9)
+            high += cell.left * (one * (1 + sure) + each * 1.1)
+        gone = self.elapsed_s() or 0.0
+        return max(0.0, low - gone), max(0.0, high - gone)
+
+    @property
+    def overhead_s(self) -> float | None:
+        """Mean seconds per trial outside the timed command; None before the first trial ended."""
+        total, number = self._overhead
+        return total / number if number else None
+
+    def parts(self) -> Iterator[tuple[Line, float, float]]:
+        """Per line: its share of the whole run's expected time, and the part of it that is done (0 to 1)."""
+        weights: dict[Line, list[float]] = {line: [0.0, 0.0] for line in self.lines}
+        fallback = self._typical_s()
+        for cell in self.cells.values():
+            one = (self.expected_s(cell.treatment) or fallback) + (self.overhead_s or 0.0)
+            weights[cell.treatment.line][0] += one * len(cell.trials)
+            weights[cell.treatment.line][1] += one * cell.done
+        whole = sum(weight for weight, _ in weights.values()) or 1.0
+        for line, (weight, done) in weights.items():
+            yield line, weight / whole, done / weight if weight else 0.0
+
+    def cells_of(self, operation: str, line: Line) -> list[Cell]:
+        """The cells of one operation on one line, in the order of the experiment's states."""
+        states = self.experiment.states if self.experiment else ()
+        found = (self.cells.get(Treatment(line=line, operation=operation, state=state)) for state in states)
+        return [cell for cell in found if cell is not None]
+
+    def _guess(self, treatment: Treatment) -> tuple[float | None, float]:
+        """Expected seconds, and how far off they may be, as a share."""
+        cell = self.cells[treatment]
+        if cell.kept:
+            return self.expected_s(treatment), 0.04
+        if cell.last is not None:
+            return self.expected_s(treatment), 0.08
+        scaled = self._scaled_s(treatment)
+        return (scaled, 0.2) if scaled is not None else (None, 0.5)
+
+    def _typical_s(self) -> float:
+        known = [s for cell in self.cells.values() if (s := self.expected_s(cell.treatment)) is not None]
+        return sum(known) / len(known) if known else 1.0
+
+    def _scaled_s(self, treatment: Treatment) -> float | None:
+        best: tuple[float, Cell] | None = None
+        for line in self.lines:
+            if line == treatment.line:
+                continue
+            other = Treatment(line=line, operation=treatment.operation, state=treatment.state)
+            cell = self.cells.get(other)
+            if cell is None or cell.last is None or cell.last.wall_s is None:
+                continue
+            distance = _distance(line, treatment.line)
+            if best is None or distance < best[0]:
+                best = (distance, cell)
+        if best is None:
+            return None
+        cell = best[1]
+        attempt = cell.last
+        assert attempt is not None  # noqa: S101 (held above)
+        seconds = cell.median_s or attempt.wall_s or 0.0
+        there = _transfer_s(attempt.line_bytes, cell.treatment.line)
+        here = _transfer_s(attempt.line_bytes, treatment.line)
+        return max(0.0, seconds - there) + here
+
+    def _on_run_started(self, event: events.RunStarted) -> None:
+        self.__init__(self._clock)  # type: ignore[misc]
+        self.run, self.lab, self.started_at = event.run, event.lab, event.at
+        self.last_at = event.at
+        self.experiment, self.trials, self.classes = event.experiment, event.trials, event.classes
+        self.lines = tuple(dict.fromkeys(trial.treatment.line for trial in event.trials))
+        asked = event.experiment.lines
+        self.lines = tuple(sorted(self.lines, key=lambda line: asked.index(line) if line in asked else 99))
+        for trial in event.trials:
+            self._by_number[trial.number] = trial
+            self.standing[trial.number] = WAITING
+            self.cells.setdefault(trial.treatment, Cell(trial.treatment)).trials.append(trial)
+        for cell in self.cells.values():
+            cell.trials.sort(key=lambda trial: trial.attempt)
+
+    def _on_trial_started(self, event: events.TrialStarted) -> None:
+        trial = self._by_number.get(event.trial)
+        if trial is None:
+            return
+        self.last_at = self._trial_at = event.at
+        self.paused = False
+        self.standing[trial.number] = RUNNING
+        self.current = Current(trial=trial, since=self._clock())
+        self.applied_line = trial.treatment.line
+        self._sample = None
+
+    def _on_command_started(self, event: events.CommandStarted) -> None:
+        if self.current is None or self.current.trial.number != event.trial:
+            return
+        self.current.host, self.current.argv = event.host, event.argv
+        self.current.timed_since = self._clock()
+        self.output.clear()
+        self._open_line = False
+        self.output.append(Printed("command", " ".join(event.argv)))
+
+    def _on_traffic_sampled(self, event: events.TrafficSampled) -> None:
+        last = self._sample
+        if last is None or last.trial != event.trial or event.t_s <= last.t_s:
+            self._zero = self._clock() - event.t_s
+            for curve in self.curves.values():
+                curve.add(self._zero, 0.0)
+            last = events.TrafficSampled(trial=event.trial, t_s=0.0, bytes={})
+        passed = event.t_s - last.t_s
+        if passed > 0:
+            for pair, curve in self.curves.items():
+                arrived = event.bytes.get(pair, 0) - last.bytes.get(pair, 0)
+                curve.add(self._zero + event.t_s, max(0.0, arrived * 8 / passed))
+        self._sample = event
+
+    def _on_output_seen(self, event: events.OutputSeen) -> None:
+        for line in event.text.splitlines(keepends=True)[-_OUTPUT_LINES:]:
+            text = line.rstrip("\r\n")
+            if self._open_line and self.output and self.output[-1].stream == event.stream:
+                text = self.output.pop().text + text
+            self.output.append(Printed(event.stream, text[:_LINE_CHARACTERS]))
+            self._open_line = not line.endswith(("\n", "\r"))
+
+    def _on_trial_finished(self, event: events.TrialFinished) -> None:
+        trial = self._by_number.get(event.trial)
+        if trial is None or event.trial in self.attempts:
+            return
+        attempt = Attempt(
+            trial=trial,
+            standing=event.standing.value,
+            wall_s=event.wall_s,
+            reason=event.reason,
+            bytes=dict(event.bytes),
+            proofs=event.proofs,
+            served_bytes=event.served_bytes,
+            relayed_bytes=event.relayed_bytes,
+            direct_bytes=event.direct_bytes,
+            cache_found=event.cache_found,
+        )
+        self.attempts[event.trial] = self.last = attempt
+        self.standing[event.trial] = attempt.standing
+        self.counts[attempt.standing] = self.counts.get(attempt.standing, 0) + 1
+        self.cells[trial.treatment].add(attempt)
+        self._account(event)
+        self._rest(event.trial)
+        self.current = None
+        self.last_at = event.at
+
+    def _account(self, event: events.TrialFinished) -> None:
+        spent = _seconds(self._trial_at, event.at) - (event.wall_s or 0.0)
+        total, number = self._overhead
+        self._overhead = (total + max(spent, event.preparing_s), number + 1)
+
+    def _rest(self, number: int) -> None:
+        """Bring the curves to zero after the trial's last sample."""
+        if self._sample is not None and self._sample.trial == number:
+            for curve in self.curves.values():
+                curve.add(self._zero + self._sample.t_s + _EDGE_S, 0.0)
+            self._sample = None
+
+    def _on_noted(self, event: events.Noted) -> None:
+        self.notes.append(event)
+
+    def _on_host_seen(self, event: events.HostSeen) -> None:
+        self.hosts[event.host] = event
+
+    def _on_data_measured(self, event: events.DataMeasured) -> None:
+        self.data = event.facts
+
+    def _on_tool_measured(self, event: events.ToolMeasured) -> None:
+        self.tool = event
+
+    def _on_cache_filled(self, event: events.CacheFilled) -> None:
+        self.fills[event.operation] = event
+
+    def _on_line_proved(self, event: events.LineProved) -> None:
+        self.proved[event.line] = event
+        self.applied_line = event.line
+
+    def _on_host_changed(self, event: events.HostChanged) -> None:
+        self.changed.append(event)
+        self.last_at = event.at
+
+    def _on_run_paused(self, event: events.RunPaused) -> None:
+        self.paused = True
+
+    def _on_run_resumed(self, event: events.RunResumed) -> None:
+        self.paused = False
+
+    def _on_run_finished(self, event: events.RunFinished) -> None:
+        if self.current is not None:
+            self.standing[self.current.trial.number] = WAITING
+            self._rest(self.current.trial.number)
+        self.current = None
+        self.paused = False
+        self.applied_line = None
+        self.outcome, self.reason, self.advice = event.outcome, event.reason, event.advice
+        self.last_at = event.at
+
+
+_HANDLERS: dict[str, Callable[[Live, Any], None]] = {
+    "run-started": Live._on_run_started,
+    "host-seen": Live._on_host_seen,
+    "data-measured": Live._on_data_measured,
+    "tool-measured": Live._on_tool_measured,
+    "cache-filled": Live._on_cache_filled,
+    "line-proved": Live._on_line_proved,
+    "trial-started": Live._on_trial_started,
+    "command-started": Live._on_command_started,
+    "traffic-sampled": Live._on_traffic_sampled,
+    "output-seen": Live._on_output_seen,
+    "trial-finished": Live._on_trial_finished,
+    "host-changed": Live._on_host_changed,
+    "noted": Live._on_noted,
+    "run-paused": Live._on_run_paused,
+    "run-resumed": Live._on_run_resumed,
+    "run-finished": Live._on_run_finished,
+}
+
+
+def _seconds(began: str, ended: str) -> float:
+    """Seconds between two ISO 8601 moments; 0 where one is missing or unreadable."""
+    try:
+        return (datetime.fromisoformat(ended) - datetime.fromisoformat(began)).total_seconds()
+    except (ValueError, TypeError):
+        return 0.0
+
+
+def _transfer_s(line_bytes: tuple[int, int], line: Line) -> float:
+    """Seconds that these bytes (upload, download) need at the line's rates; both directions run at once."""
+    if line.upload_bps is None or line.download_bps is None:
+        return 0.0
+    up, down = line_bytes
+    return max(up * 8 / line.upload_bps, down * 8 / line.download_bps)
+
+
+def _distance(a: Line, b: Line) -> float:
+    """How many times one line is as fast as the other; far for the line as it is."""
+    if a.download_bps is None or b.download_bps is None:
+        return float("inf")
+    return max(a.download_bps / b.download_bps, b.download_bps / a.download_bps)

@@ -1,0 +1,330 @@
+"""The real testbed: hosts over SSH, held to a treatment, measured, and put back."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from time import monotonic
+from typing import Any
+
+from lab import agents, vcs
+from lab.errors import AgentRefused, TrialFailed
+from lab.events import (
+    CacheFilled,
+    CommandStarted,
+    Event,
+    HostSeen,
+    OutputSeen,
+    Proof,
+    Standing,
+    TrafficSampled,
+    TrialFinished,
+)
+from lab.model import Experiment, Lab, Line, Role, Trial
+from lab.rig.fullness import Found, Fullness
+from lab.rig.hosts import Connected, connected, everywhere, in_role, only
+from lab.rig.line import HeldLine, Readback
+from lab.rig.meter import LiveCounters, Meter, Reading
+from lab.rig.proofs import Evidence, proofs
+from lab.rig.workplace import Workplace
+from lab.stop import Stop
+from lab.vcs import Command
+
+STILL_S = 0.2
+"""Counters must not move for so long before a clock starts and before the closing count."""
+QUIET_S = 10.0
+"""What is not quiet by then stays unquiet, and the trial is void."""
+LEAST_LIMIT_S = 60.0
+LIMIT_FACTOR = 10
+"""A trial may take so many times what is expected of it, and at least `LEAST_LIMIT_S`."""
+TAIL_BYTES = 8192
+"""So much of a command's output is kept in the run file."""
+
+
+@dataclass(slots=True)
+class _Held:
+    """What holding the hosts to a treatment found out, for the trial's record."""
+
+    job: Command
+    line: Readback
+    found: Found | None
+    quiet: str
+    """empty, or why it was not quiet"""
+    limit_s: float
+    preparing_s: float = 0.0
+
+
+@dataclass(slots=True)
+class _Rig:
+    """Everything of one run, from `opened` to its end."""
+
+    hosts: tuple[Connected, ...]
+    client: Connected
+    line: HeldLine
+    meter: Meter
+    workplace: Workplace
+    fullness: Fullness | None
+    proved: set[Line] = field(default_factory=set)
+    crossing: dict[str, int] = field(default_factory=dict)
+    """operation -> bytes that one untimed run of it moved over the line, both ways"""
+    held: _Held | None = None
+
+
+class Machines:
+    """`lab.testbed.Testbed` over the hosts of a profile."""
+
+    def __init__(self, lab: Lab) -> None:
+        self._lab = lab
+        self._open: _Rig | None = None
+
+    def classes(self, experiment: Experiment) -> dict[str, str]:
+        """Traffic class of each operation, from the experiment's driver."""
+        driver = vcs.driver(experiment.vcs)
+        return {name: driver.traffic_class(name).value for name in experiment.operations}
+
+    @contextmanager
+    def opened(self, experiment: Experiment, stop: Stop) -> Iterator[Iterator[Event]]:
+        """Connected, under leases, counting, with repository and working copies made."""
+        with ExitStack() as stack:
+            hosts = stack.enter_context(connected(self._lab, stop))
+            yield self._setting_up(hosts, experiment, stack, stop)
+        self._open = None
+
+    def _setting_up(
+        self, hosts: tuple[Connected, ...], experiment: Experiment, stack: ExitStack, stop: Stop
+    ) -> Iterator[Event]:
+        for one in hosts:
+            yield HostSeen(host=one.name, role=one.host.role.value, facts=one.facts)
+        line = HeldLine(hosts)
+        line.refuse(experiment.lines, stop)
+        meter = Meter(hosts)
+        workplace = Workplace(hosts, experiment)
+        stack.callback(workplace.clear)
+        yield from workplace.set_up(stop)
+        meter.start(stop)
+        rig = _Rig(
+            hosts=hosts, client=workplace.client, line=line, meter=meter, workplace=workplace, fullness=None
+        )
+        self._open = rig
+        if any(state.enabled for state in experiment.states):
+            rig.fullness = self._fullness(rig)
+            yield from self._learning(rig, experiment, stop)
+
+    def _fullness(self, rig: _Rig) -> Fullness:
+        proxy = only(rig.hosts, Role.PROXY)
+        if proxy.host.cache is None:
+            raise AssertionError("the profile was accepted without the proxy's cache")
+
+        def fill(operation: str, stop: Stop) -> None:
+            rig.line.lift(stop)
+            rig.workplace.run_untimed(operation, stop)
+
+        return Fullness(proxy, proxy.host.cache, rig.workplace.origin, fill)
+
+    def _learning(self, rig: _Rig, experiment: Experiment, stop: Stop) -> Iterator[Event]:
+        """Make 100 % for every operation; Get first, since its list stands in for empty ones."""
+        fullness = rig.fullness
+        if fullness is None:
+            return
+        for operation in sorted(experiment.operations, key=lambda name: name != "get"):
+            stop.check()
+            before, logs = rig.meter.read(stop), rig.workplace.logs(stop)
+            objects, size = fullness.learn(operation, stop, instead="get")
+            moved = rig.meter.read(stop).since(before).arrived
+            rig.crossing[operation] = _over_the_line(moved)
+            yield CacheFilled(
+                operation=operation,
+                objects=objects,
+                cache_bytes=size,
+                fetched_bytes=moved["server>proxy"],
+                requests=rig.workplace.logs(stop).since(logs).requests().get("proxy", 0),
+            )
+
+    @contextmanager
+    def treated(self, trial: Trial, stop: Stop) -> Iterator[Iterator[Event]]:
+        """Prepared with the limit lifted; then the cache in its state, the line applied, and quiet."""
+        rig = self._rig()
+        try:
+            yield self._preparing(rig, trial, stop)
+        finally:
+            rig.held = None
+            # Not under `stop`: what was begun is taken back also, and above all, when stopping.
+            rig.line.lift(Stop())
+            rig.workplace.clean_up(Stop())
+
+    def _preparing(self, rig: _Rig, trial: Trial, stop: Stop) -> Iterator[Event]:
+        begin = monotonic()
+        treatment = trial.treatment
+        try:
+            # The cache first: a fill runs an operation, in the very place where this one is prepared next.
+            found = None
+            if treatment.state.enabled and rig.fullness is not None:
+                found = rig.fullness.bring(treatment.operation, treatment.state, trial.seed, stop)
+            job = rig.workplace.prepare(trial, stop)
+            line = rig.line.apply(treatment.line, stop)
+            if treatment.line not in rig.proved:
+                proving = monotonic()
+                yield rig.line.prove(treatment.line, rig.client, stop)
+                rig.proved.add(treatment.line)
+                begin += monotonic() - proving  # once per line, and not of this trial
+            quiet = self._quiet(rig, stop)
+        except AgentRefused as error:
+            raise _trial_failed(error) from error
+        rig.held = _Held(
+            job=job,
+            line=line,
+            found=found,
+            quiet=quiet,
+            limit_s=self._limit_s(rig, trial),
+            preparing_s=monotonic() - begin,
+        )
+
+    def measure(self, trial: Trial, stop: Stop) -> Iterator[Event]:
+        """The timed command, with counters streamed; then the closing count and the proofs."""
+        rig = self._rig()
+        held = rig.held
+        if held is None:
+            raise AssertionError("a trial is measured only inside `treated`")
+        try:
+            yield from self._measured(rig, held, trial, stop)
+        except AgentRefused as error:
+            raise _trial_failed(error) from error
+
+    def _measured(self, rig: _Rig, held: _Held, trial: Trial, stop: Stop) -> Iterator[Event]:
+        logs, before = rig.workplace.logs(stop), rig.meter.read(stop)
+        yield CommandStarted(trial=trial.number, host=rig.client.name, argv=held.job.argv)
+        told = yield from self._run(rig, held, trial, before, stop)
+        at_exit = rig.meter.read(stop)
+        quiet = held.quiet or self._quiet(rig, stop)
+        closing = rig.meter.read(stop)
+        line_after = rig.line.read(stop)
+        evidence = Evidence(
+            trial=trial,
+            traffic_class=rig.workplace.driver.traffic_class(trial.treatment.operation),
+            line_before=held.line,
+            line_after=line_after,
+            lease_alive=all(lease.alive for one in rig.hosts for lease in one.leases),
+            found=held.found,
+            listed=rig.fullness.listed(trial.treatment.operation) if rig.fullness and held.found else 0,
+            moved=closing.since(before),
+            logs=rig.workplace.logs(stop).since(logs),
+            unquiet=quiet,
+            exit_ok=held.job.succeeded(told["exit"]) and not told["timed_out"],
+            told=told,
+            limit_s=held.limit_s,
+        )
+        yield _record(evidence, held, closing.since(at_exit))
+
+    def _run(
+        self, rig: _Rig, held: _Held, trial: Trial, before: Reading, stop: Stop
+    ) -> Iterator[Event]:
+        """Stream until the command's last word, which is the value."""
+        live, began = LiveCounters(rig.meter, before), monotonic()
+        request = {**held.job.args, "timeout_s": held.limit_s, "tail": TAIL_BYTES}
+        with rig.meter.streaming() as samples, rig.client.agent.stream("command", request) as command:
+            for talk, event, data in agents.merged([command, *samples], stop):
+                if talk is command and event is None:
+                    break
+                if talk is command and event == "output":
+                    yield OutputSeen(trial=trial.number, stream=data["stream"], text=data["text"])
+                elif event == "sample":
+                    live.take(samples[talk], data)
+                    if samples[talk] == rig.client.name:
+                        yield TrafficSampled(
+                            trial=trial.number, t_s=monotonic() - began, bytes=live.bytes()
+                        )
+        return command.result or {}
+
+    def _quiet(self, rig: _Rig, stop: Stop) -> str:
+        """Empty once no connection, queue or counter of the test moves; else what still does."""
+        ports = rig.workplace.ports
+        words = everywhere(
+            (
+                (
+                    one,
+                    one.privileged,
+                    "quiet.wait",
+                    {
+                        "peers": [address for peer in rig.hosts if peer is not one for address in peer.addresses],
+                        "ports": ports,
+                        "still_s": STILL_S,
+                        "timeout_s": QUIET_S,
+                    },
+                )
+                for one in rig.hosts
+                if one.root is not None
+            ),
+            stop,
+            timeout_s=10 * QUIET_S,
+        )
+        return "; ".join(f"{name}: {word['why']}" for name, word in words.items() if not word["quiet"])
+
+    def _limit_s(self, rig: _Rig, trial: Trial) -> float:
+        line = trial.treatment.line
+        slower = min(line.upload_bps or 10**9, line.download_bps or 10**9)
+        # Without a fill nothing is known of an operation's volume but the data set's size.
+        crossing = rig.crossing.get(trial.treatment.operation, rig.workplace.data_bytes)
+        expected = crossing * 8 / slower + 100 * 2 * line.delay_s
+        return max(LEAST_LIMIT_S, LIMIT_FACTOR * expected)
+
+    def _rig(self) -> _Rig:
+        if self._open is None:
+            raise AssertionError("the testbed is used only inside `opened`")
+        return self._open
+
+
+def _over_the_line(moved: dict[str, int] | Any) -> int:
+    return sum(count for pair, count in moved.items() if "server" in pair)
+
+
+def _trial_failed(error: AgentRefused) -> TrialFailed:
+    return TrialFailed(str(error), host=error.host, tried=error.tried, advice=error.advice)
+
+
+def _record(evidence: Evidence, held: _Held, tail: Reading) -> TrialFinished:
+    told, trial = evidence.told, evidence.trial
+    given = proofs(evidence)
+    moved = evidence.moved
+    return TrialFinished(
+        trial=trial.number,
+        at=datetime.now(UTC).isoformat(timespec="milliseconds"),
+        standing=_standing(evidence, given),
+        reason=_reason(evidence, given),
+        exit_status=told["exit"],
+        wall_s=told["wall_s"],
+        user_s=told["user_s"],
+        system_s=told["system_s"],
+        peak_kib=told["peak_kib"],
+        bytes=dict(moved.arrived),
+        sent=dict(moved.sent),
+        tail={pair: count for pair, count in tail.arrived.items() if count},
+        served_bytes=evidence.served_bytes(),
+        relayed_bytes=evidence.relayed_bytes(),
+        direct_bytes=evidence.direct_bytes(),
+        requests=evidence.logs.requests(),
+        cache_asked=trial.treatment.state.key,
+        cache_found=held.found.full if held.found else None,
+        cache_objects=held.found.objects if held.found else None,
+        purged=held.found.purged if held.found else (),
+        proofs=given,
+        preparing_s=held.preparing_s,
+        read_upload_bps=evidence.line_after.upload_bps,
+        read_download_bps=evidence.line_after.download_bps,
+        output=told["tail"],
+    )
+
+
+def _standing(evidence: Evidence, given: Sequence[Proof]) -> Standing:
+    if not evidence.exit_ok:
+        return Standing.FAILED
+    if not all(proof.ok for proof in given):
+        return Standing.VOID
+    if evidence.trial.launch:
+        return Standing.LAUNCH
+    return Standing.WARM_UP if evidence.trial.warm_up else Standing.KEPT
+
+
+def _reason(evidence: Evidence, given: Sequence[Proof]) -> str:
+    return "; ".join(proof.text for proof in given if not proof.ok)

@@ -1,0 +1,202 @@
+"""The shape of a profile's tables, checked value by value; what is wrong says what to write instead."""
+
+from __future__ import annotations
+
+import difflib
+import ipaddress
+import re
+import string
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from typing import Annotated, Any, TypeVar
+from urllib.parse import urlsplit
+
+from pydantic import BaseModel, ConfigDict, Field, PlainValidator
+from pydantic_core import PydanticCustomError
+
+from lab import design, units
+from lab.errors import BadInput
+from lab.model import OPERATIONS, ProxyState, Role
+
+ROOTS = ("sudo", "direct", "none")
+HOLES = ("server", "proxy", "client")
+"""What may stand in braces in a repository's address."""
+
+T = TypeVar("T")
+
+
+class Table(BaseModel):
+    """A table in which every key is known and of its type."""
+
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
+
+
+def _read(reader: Callable[[Any], T]) -> PlainValidator:
+    """A validator from a function of units, whose BadInput becomes one of pydantic's errors."""
+
+    def read(value: Any) -> T:
+        try:
+            return reader(value)
+        except BadInput as error:
+            raise PydanticCustomError("branchlab", "{text}", {"text": str(error)}) from error
+
+    return PlainValidator(read)
+
+
+def _text(value: Any, example: str) -> str:
+    if not isinstance(value, str):
+        raise BadInput(f"`{value}` is no text: write {example}")
+    return value
+
+
+def _one_of(value: Any, known: Iterable[str], what: str) -> str:
+    known = tuple(known)
+    if value not in known:
+        raise BadInput(f"unknown {what} `{value}`: write one of {', '.join(known)}{nearest(value, known)}")
+    return str(value)
+
+
+def nearest(value: object, known: Iterable[str]) -> str:
+    """` (did you mean server?)`, or nothing if no known word is near."""
+    near = difflib.get_close_matches(str(value), list(known), n=1, cutoff=0.6)
+    return f" (did you mean {near[0]}?)" if near else ""
+
+
+def _ssh(value: Any) -> str:
+    example = '"admin@server.example.com:22", a name from ~/.ssh/config, or "unix:/path"'
+    text = _text(value, example)
+    if text.startswith("unix:"):
+        if not text.startswith("unix:/"):
+            raise BadInput(f"`{text}`: the path of a socket is absolute: write unix:/path")
+        return text
+    match = re.fullmatch(r"(?:[^@\s]+@)?(?:\[[0-9A-Fa-f:.%]+\]|[^@:\s/\[\]]+)(?::([0-9]{1,5}))?", text)
+    if not match and text.count(":") > 1 and "[" not in text:
+        raise BadInput(f"`{text}`: an IPv6 address stands in brackets: write [{text.split('@')[-1]}]:22")
+    if not match or (match[1] and not 0 < int(match[1]) < 65536):
+        raise BadInput(f"`{text}` names no host: write {example}")
+    return text
+
+
+def _address(value: Any) -> str:
+    try:
+        return str(ipaddress.IPv4Address(value if isinstance(value, str) else ""))
+    except ValueError as error:
+        raise BadInput(f"`{value}` is no IPv4 address: write one such as 198.51.100.10") from error
+
+
+def _address6(value: Any) -> str:
+    try:
+        return str(ipaddress.IPv6Address(value if isinstance(value, str) else ""))
+    except ValueError as error:
+        raise BadInput(f"`{value}` is no IPv6 address: write one such as 2001:db8::10") from error
+
+
+def _url(value: Any) -> str:
+    example = '"http://proxy.example.com:8081"'
+    text = _text(value, example)
+    with suppress(ValueError):
+        parts = urlsplit(text)
+        if parts.scheme in ("http", "https") and parts.hostname and parts.port != 0 and not parts.password:
+            return text
+    raise BadInput(f"`{text}` is no address of a proxy: write for example {example}, without a password")
+
+
+def _folder(value: Any) -> str:
+    text = _text(value, '"/var/cache/branchlab"')
+    absolute = text.startswith("/") or re.match(r"[A-Za-z]:[\\/]", text)
+    if not absolute or not re.sub(r"^[A-Za-z]:|[\\/.]", "", text):
+        raise BadInput(
+            f"`{text}` is no folder of its own: write an absolute path such as /var/cache/branchlab"
+        )
+    return text
+
+
+def _repository(value: Any) -> str:
+    example = '"http://{server}/svn/trunk"'
+    text = _text(value, example)
+    try:
+        holes = [name for _, name, _, _ in string.Formatter().parse(text) if name is not None]
+    except ValueError as error:
+        raise BadInput(f"`{text}` has a brace too many: write for example {example}") from error
+    for hole in holes:
+        _one_of(hole, HOLES, "name in braces")
+    return text
+
+
+_Rate = Annotated[units.ParsedLine, _read(lambda value: units.parse_line(_text(value, '"64/128 kbit/s"')))]
+_State = Annotated[ProxyState, _read(units.parse_state)]
+_Operation = Annotated[str, _read(lambda value: _one_of(value, OPERATIONS, "operation"))]
+
+
+class CacheTable(Table):
+    """The cache of a proxy."""
+
+    kind: str = Field(min_length=1)
+    folder: Annotated[str, _read(_folder)]
+
+
+class HostTable(Table):
+    """A host, `[hosts.NAME]`."""
+
+    role: Annotated[str, _read(lambda value: _one_of(value, [role.value for role in Role], "role"))]
+    ssh: Annotated[str, _read(_ssh)]
+    key: str | None = None
+    host_key: str | None = None
+    address: Annotated[str, _read(_address)] | None = None
+    address6: Annotated[str, _read(_address6)] | None = None
+    root: Annotated[str, _read(lambda value: _one_of(value, ROOTS, "way to root"))] = "none"
+    sudo: bool = False
+    cache: CacheTable | None = None
+    url: Annotated[str, _read(_url)] | None = None
+    services: Annotated[str, _read(_folder)] | None = None
+    delay: str | None = None
+
+
+class ChangeTable(Table):
+    """The seeded edit."""
+
+    files: int = Field(default=50, ge=0)
+    lines: Annotated[float, _read(units.parse_share)] = 0.1
+
+
+class ExperimentTable(Table):
+    """An experiment, `[[experiments]]`."""
+
+    name: str = Field(min_length=1)
+    vcs: str = Field(default="subversion", min_length=1)
+    repository: Annotated[str, _read(_repository)] = "http://{server}/svn/trunk"
+    data: str | None = None
+    change: ChangeTable = ChangeTable()
+    operations: list[_Operation] = list(OPERATIONS)
+    lines: list[_Rate]
+    states: list[_State]
+    disabled_only: list[_Operation] = []
+    launches: bool = False
+    attempts: int = Field(default=4, ge=1)
+    warm_up: int = Field(default=1, ge=0)
+    order: Annotated[str, _read(lambda value: _one_of(value, design.ORDERS, "order"))] = "blocks"
+    seed: int = Field(default=2008, ge=0)
+
+
+EXAMPLES = {
+    "schema": "schema = 1",
+    "name": 'name = "Minsk office"',
+    "role": 'role = "client", "proxy", "server" or "router"',
+    "ssh": 'ssh = "admin@server.example.com:22"',
+    "kind": 'kind = "apache-disk"',
+    "folder": 'folder = "/var/cache/branchlab"',
+    "lines": 'lines = ["64/128 kbit/s", "1/2 Mbit/s 40 ms"]',
+    "states": 'states = ["disabled", "0 %", "90 %", "100 %"]',
+    "operations": 'operations = ["get", "history"]',
+    "disabled_only": 'disabled_only = ["check-in"]',
+    "cache": 'cache = { kind = "apache-disk", folder = "/var/cache/branchlab" }',
+    "change": 'change = { files = 50, lines = "10 %" }',
+    "attempts": "attempts = 4",
+    "warm_up": "warm_up = 1",
+    "seed": "seed = 2008",
+    "files": "files = 50",
+    "sudo": "sudo = true",
+    "launches": "launches = true",
+    "data": 'data = "quick"',
+}
+"""What to write for a key."""

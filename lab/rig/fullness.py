@@ -1,0 +1,127 @@
+"""The proxy's cache, brought to a fullness and measured: 100 % is a list of objects, made by running the operation."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from lab import design
+from lab.errors import TrialFailed
+from lab.model import Cache, ProxyState
+from lab.rig.hosts import Connected
+from lab.stop import Stop
+
+CHUNK = 2000
+"""Names of objects per purge request, so that a message stays far below the protocol's limit."""
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What was in the cache when a trial was ready to begin, of the list that its operation needs."""
+
+    full: float
+    """percent of the list's objects"""
+    objects: int
+    cache_bytes: int
+    purged: tuple[str, ...]
+    """the objects that the state left out, by URL without host and port, sorted"""
+
+    def holds(self, state: ProxyState, listed: int) -> bool:
+        """True if this is the state asked, to the nearest object."""
+        return state.full is not None and abs(self.full - state.full) <= 50 / max(1, listed) + 1e-9
+
+
+class Fullness:
+    """Fills and purges the cache on the proxy host. `fill(operation)` runs it once through the proxy, unlimited.
+
+    Only objects of the `origin` (the repository's `http://host:port/`) are ever looked at or purged: what
+    others keep in the same cache stays.
+    """
+
+    def __init__(
+        self, proxy: Connected, cache: Cache, origin: str, fill: Callable[[str, Stop], None]
+    ) -> None:
+        self._agent = proxy.root or proxy.agent
+        self._host = proxy.name
+        self._where = {"kind": cache.kind, "folder": cache.folder}
+        self._origin = origin
+        self._fill = fill
+        self._full: dict[str, dict[str, str]] = {}
+        """operation -> key -> URL of its whole list"""
+        self._filler: dict[str, str] = {}
+        """operation -> the operation whose run brings its list in"""
+
+    def listed(self, operation: str) -> int:
+        """How many objects 100 % is for this operation."""
+        return len(self._full[operation])
+
+    def known(self, operation: str) -> bool:
+        """True once 100 % was made for this operation."""
+        return operation in self._full
+
+    def learn(self, operation: str, stop: Stop, instead: str | None = None) -> tuple[int, int]:
+        """Make 100 % for `operation`: empty the cache of the test data, run it once, list what appeared.
+
+        Where nothing appeared, the list of `instead` is taken. Returns its objects and their bytes.
+        """
+        self._purge(self._present(stop), stop)
+        before = self._present(stop)
+        self._fill(operation, stop)
+        appeared = {key: one for key, one in self._present(stop).items() if key not in before}
+        self._full[operation] = {key: one["url"] for key, one in sorted(appeared.items())}
+        self._filler[operation] = operation
+        if not appeared and instead is not None and instead in self._full:
+            self._full[operation] = self._full[instead]
+            self._filler[operation] = instead
+        return len(self._full[operation]), sum(one["bytes"] for one in appeared.values())
+
+    def bring(self, operation: str, state: ProxyState, seed: int, stop: Stop) -> Found:
+        """Bring the cache to `state` for `operation` and measure it. Raises TrialFailed if it will not come."""
+        if state.full is None:
+            raise ValueError("a disabled proxy has no fullness")
+        full = self._full[operation]
+        out = set(design.purge_sample(tuple(full), state.full, seed))
+        present = self._present(stop)
+        if [key for key in full if key not in present and key not in out]:
+            self._fill(self._filler[operation], stop)
+            present = self._present(stop)
+            self._refuse_missing([key for key in full if key not in present and key not in out])
+        gone = {key: one for key, one in present.items() if key in out}
+        if gone:
+            self._purge(gone, stop)
+            present = self._present(stop)
+        here = [present[key] for key in full if key in present]
+        return Found(
+            full=100 * len(here) / len(full) if full else 0.0,
+            objects=len(here),
+            cache_bytes=sum(one["bytes"] for one in here),
+            purged=tuple(sorted(out)),
+        )
+
+    def _refuse_missing(self, missing: list[str]) -> None:
+        if missing:
+            raise TrialFailed(
+                f"{len(missing)} objects are not in the cache after a fill, e.g. {', '.join(missing[:3])}",
+                host=self._host,
+                tried="ran the operation through the proxy with the limit lifted, then listed the cache",
+                advice="Likely reasons: the cache is for another port, its largest file is too small, reading"
+                " needs a password, the address is https, or the server forbids storing.",
+            )
+
+    def _present(self, stop: Stop) -> dict[str, dict[str, Any]]:
+        found: dict[str, dict[str, Any]] = {}
+        with self._agent.stream("cache.list", self._where) as listing:
+            for event, data in listing:
+                if event == "objects":
+                    ours = (one for one in data["objects"] if one["url"].startswith(self._origin))
+                    found.update((one["key"], one) for one in ours)
+                stop.check()
+        return found
+
+    def _purge(self, objects: Mapping[str, dict[str, Any]], stop: Stop) -> None:
+        urls = [one["url"] for one in objects.values()]
+        for begin in range(0, len(urls), CHUNK):
+            self._agent.ask(
+                "cache.purge", {**self._where, "urls": urls[begin : begin + CHUNK]}, timeout_s=120, stop=stop
+            )

@@ -1,0 +1,192 @@
+"""The line held to what was asked: applied on the server's side, read back, proved by a probe, lifted."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from lab.agents import Agent
+from lab.errors import HostLacks, TrialFailed
+from lab.events import LineProved
+from lab.model import Line, Role
+from lab.rig.hosts import Connected, in_role, only
+from lab.stop import Stop
+
+PROBE_S = 2.0
+"""A rate is probed for at least this long, in seconds, and with at least `PROBE_PACKETS`."""
+PROBE_PACKETS = 60
+PACKET_PAYLOAD = 1448
+"""TCP payload of a full packet with time stamps over IPv4 (1500 - 20 - 32)."""
+PINGS = 200
+PING_BYTES = 64
+PING_HEADERS = 42
+"""UDP, IPv4 and Ethernet headers of a ping."""
+PING_LOAD = 0.1
+"""Pings use at most this share of the slower direction."""
+
+
+@dataclass(frozen=True, slots=True)
+class Readback:
+    """What the kernel says is applied. Rates in bit/s, None where nothing limits."""
+
+    upload_bps: int | None
+    download_bps: int | None
+    delay_s: float
+    jitter_s: float
+    loss: float
+    dropped: int
+    method: str
+
+    def matches(self, line: Line) -> bool:
+        """True if this is exactly the line asked."""
+        return (
+            self.upload_bps == line.upload_bps
+            and self.download_bps == line.download_bps
+            and abs(self.delay_s - line.delay_s) < 1e-4
+            and abs(self.jitter_s - line.jitter_s) < 1e-4
+            and abs(self.loss - line.loss) < 1e-4
+        )
+
+
+class HeldLine:
+    """The one line between the office hosts and the server."""
+
+    def __init__(self, hosts: Sequence[Connected]) -> None:
+        routers = in_role(hosts, Role.ROUTER)
+        self.server = only(hosts, Role.SERVER)
+        self.holder = routers[0] if routers else self.server
+        self._office = in_role(hosts, Role.CLIENT) + in_role(hosts, Role.PROXY)
+        self._exempt = [entry for one in hosts for entry in one.exempt()]
+        self.applied: Line | None = None
+
+    @property
+    def office(self) -> list[str]:
+        """The addresses that share the line."""
+        return [address for one in self._office for address in one.addresses]
+
+    def check(self, stop: Stop) -> dict[str, Any]:
+        """What the holder's kernel can do, and why it would refuse. Changes nothing."""
+        return self.holder.privileged.ask("line.check", {"office": self.office}, stop=stop)
+
+    def refuse(self, lines: Sequence[Line], stop: Stop) -> None:
+        """Raise HostLacks if one of these lines cannot be made here. Changes nothing."""
+        if not any(line.limited or line.delayed for line in lines):
+            return
+        word = self.check(stop)
+        if word["refuse"]:
+            raise HostLacks(str(word["refuse"]), host=self.holder.name)
+        kinds = word["kinds"]
+        if any(line.delayed for line in lines) and not kinds.get("netem") and not (self.holder.host.delay and word["tun"]):
+            raise HostLacks(
+                "delay, jitter or loss was asked, and this host can do none of them",
+                host=self.holder.name,
+                tried="netem in the kernel; /dev/net/tun for wirefilter",
+                advice="Load the module sch_netem there (modprobe sch_netem), or leave delay, jitter and loss out.",
+            )
+
+    def apply(self, line: Line, stop: Stop) -> Readback:
+        """Hold the hosts to `line`; what the kernel then says. Raises AgentRefused or TrialFailed."""
+        if not line.limited and not line.delayed:
+            self.lift(stop)
+            return _NOTHING
+        self.applied = line
+        word = self.holder.privileged.ask("line.apply", self._wanted(line), stop=stop)
+        return _readback(word)
+
+    def read(self, stop: Stop) -> Readback:
+        """What the kernel says now."""
+        if self.applied is None:
+            return _NOTHING
+        return _readback(self.holder.privileged.ask("line.read", {}, stop=stop))
+
+    def lift(self, stop: Stop) -> None:
+        """Take the limit away. Succeeds where there is none."""
+        self.holder.privileged.ask("line.lift", {}, stop=stop)
+        self.applied = None
+
+    def prove(self, line: Line, client: Connected, stop: Stop) -> LineProved:
+        """Probe rate and round trip of the line as it is applied now."""
+        read = self.read(stop)
+        if not read.matches(line) and line.limited:
+            raise TrialFailed(f"the line read back is not the line asked: {read}", host=self.holder.name)
+        with self.server.agent.stream("probe.serve", {"address": self.server.addresses[0]}) as serving:
+            port = _listening(serving, stop)
+            where = {"address": self.server.addresses[0], "port": port}
+            pings = client.agent.ask("probe.ping", {**where, **_pinging(line)}, timeout_s=300, stop=stop)
+            down = _probed(client.agent, where, "down", line.download_bps, stop)
+            up = _probed(client.agent, where, "up", line.upload_bps, stop)
+            serving.cancel()
+        return LineProved(
+            line=line,
+            read_upload_bps=read.upload_bps,
+            read_download_bps=read.download_bps,
+            achieved_upload_bps=up,
+            achieved_download_bps=down,
+            round_trip_s=pings["median_s"],
+            round_trip_low_s=pings["min_s"],
+            round_trip_high_s=pings["max_s"],
+            loss=1 - pings["received"] / pings["sent"],
+            method=read.method,
+        )
+
+    def _wanted(self, line: Line) -> dict[str, Any]:
+        if not self.office:
+            raise HostLacks(
+                "no office host has an address, so nothing could be limited",
+                advice="Write address = \"…\" under each client and proxy of the profile.",
+            )
+        wanted = {
+            "office": self.office,
+            "exempt": self._exempt,
+            "upload_bps": line.upload_bps,
+            "download_bps": line.download_bps,
+            "queue_upload_bytes": line.queue_for(line.upload_bps or 0),
+            "queue_download_bytes": line.queue_for(line.download_bps or 0),
+            "delay_s": line.delay_s,
+            "jitter_s": line.jitter_s,
+            "loss": line.loss,
+        }
+        if self.holder.host.delay:
+            wanted["delay_port"] = self.holder.host.delay
+        return wanted
+
+
+_NOTHING = Readback(None, None, 0.0, 0.0, 0.0, 0, "nothing applied")
+
+
+def _readback(word: dict[str, Any]) -> Readback:
+    return Readback(
+        upload_bps=word["upload_bps"],
+        download_bps=word["download_bps"],
+        delay_s=word["delay_s"],
+        jitter_s=word["jitter_s"],
+        loss=word["loss"],
+        dropped=word["dropped"],
+        method=word["method"],
+    )
+
+
+def _listening(serving: Any, stop: Stop) -> int:
+    for event, data in serving:
+        if event == "listening":
+            return int(data["port"])
+        stop.check()
+    raise TrialFailed("the probe ended before it listened")
+
+
+def _probed(agent: Agent, where: dict[str, Any], direction: str, rate: int | None, stop: Stop) -> float | None:
+    """Payload bit/s in one direction; None on a line that is not limited there."""
+    if rate is None:
+        return None
+    size = max(PROBE_PACKETS * PACKET_PAYLOAD, round(rate / 8 * PROBE_S))
+    word = agent.ask(
+        "probe.fetch", {**where, "bytes": size, "direction": direction}, timeout_s=60 + 20 * size * 8 / rate, stop=stop
+    )
+    return float(word["rate_bps"])
+
+
+def _pinging(line: Line) -> dict[str, Any]:
+    rate = min(line.upload_bps or 10**8, line.download_bps or 10**8)
+    bits = (PING_BYTES + PING_HEADERS) * 8
+    return {"count": PINGS, "size": PING_BYTES, "interval_s": max(0.002, bits / (rate * PING_LOAD))}

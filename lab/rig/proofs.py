@@ -1,0 +1,134 @@
+"""What a trial must prove about itself before its time may enter a median."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from lab import units
+from lab.events import Proof
+from lab.model import TrafficClass, Trial
+from lab.rig.fullness import Found
+from lab.rig.line import Readback
+from lab.rig.logs import Logs
+from lab.rig.meter import Reading
+
+SERVED_SHARE = 0.02
+"""Without an access log, the proxy served only what exceeds this share of what it sent: headers differ a little."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Evidence:
+    """Everything that was seen of one trial."""
+
+    trial: Trial
+    traffic_class: TrafficClass
+    line_before: Readback
+    line_after: Readback
+    lease_alive: bool
+    found: Found | None
+    listed: int
+    moved: Reading
+    logs: Logs
+    unquiet: str
+    exit_ok: bool
+    told: Mapping[str, Any]
+    limit_s: float
+
+    def served_bytes(self) -> int:
+        """Content that the proxy sent without fetching it: from its log, or else by counters."""
+        if self.logs.proxy is not None:
+            return self.logs.proxy.hit_bytes
+        out, into = self.moved.arrived["proxy>client"], self.moved.arrived["server>proxy"]
+        return out - into if out - into > SERVED_SHARE * out else 0
+
+    def relayed_bytes(self) -> int:
+        """Content that the proxy sent and had to fetch."""
+        if self.logs.proxy is not None:
+            return self.logs.proxy.miss_bytes + self.logs.proxy.other_bytes
+        return min(self.moved.arrived["proxy>client"], self.moved.arrived["server>proxy"])
+
+    def direct_bytes(self) -> int:
+        """What client and server exchanged past the proxy, as IP bytes in both directions."""
+        return self.moved.arrived["client>server"] + self.moved.arrived["server>client"]
+
+
+def proofs(evidence: Evidence) -> tuple[Proof, ...]:
+    """Each thing proven or not, in the order in which a person would ask."""
+    given = [_exit(evidence), _line(evidence)]
+    if evidence.trial.treatment.state.enabled:
+        given.append(_cache(evidence))
+    given += [_path(evidence), _counters(evidence), _quiet(evidence)]
+    return tuple(given)
+
+
+def _exit(evidence: Evidence) -> Proof:
+    told = evidence.told
+    if told["timed_out"]:
+        return Proof(name="exit", ok=False, text=f"not finished within {units.duration(evidence.limit_s)}")
+    if told["signal"]:
+        return Proof(name="exit", ok=False, text=f"the command was ended by signal {told['signal']}")
+    if not evidence.exit_ok:
+        last = [line for line in str(told["tail"]).splitlines() if line.strip()][-1:]
+        return Proof(name="exit", ok=False, text=": ".join([f"exit status {told['exit']}", *last]))
+    return Proof(name="exit", ok=True, text=f"exit status {told['exit']}")
+
+
+def _line(evidence: Evidence) -> Proof:
+    line = evidence.trial.treatment.line
+    name = units.line_text(line)
+    for when, read in (("before", evidence.line_before), ("after", evidence.line_after)):
+        if not read.matches(line):
+            return Proof(name="line", ok=False, text=f"the line read back {when} the trial was not {name}: {read}")
+    if not evidence.lease_alive:
+        return Proof(name="line", ok=False, text="a lease was not renewed in time")
+    return Proof(name="line", ok=True, text=f"line read back: {name}")
+
+
+def _cache(evidence: Evidence) -> Proof:
+    state, found = evidence.trial.treatment.state, evidence.found
+    if found is None:
+        return Proof(name="cache", ok=False, text="the cache was not measured")
+    text = f"cache found: {found.full:.1f} % ({found.objects:,} of {evidence.listed:,} objects)"
+    return Proof(name="cache", ok=found.holds(state, evidence.listed), text=text)
+
+
+def _path(evidence: Evidence) -> Proof:
+    through = evidence.moved.arrived["client>proxy"] + evidence.moved.arrived["proxy>client"]
+    if not evidence.trial.treatment.state.enabled:
+        if through:
+            return Proof(name="path", ok=False, text=f"the proxy was used ({through:,} bytes) though it was disabled")
+        return Proof(name="path", ok=True, text="past the proxy")
+    if evidence.traffic_class is TrafficClass.LOCAL:
+        return Proof(name="path", ok=True, text="needs no other host")
+    served, relayed = evidence.served_bytes(), evidence.relayed_bytes()
+    if evidence.traffic_class is TrafficClass.CACHEABLE and not served and not relayed:
+        return Proof(name="path", ok=False, text="bypassed: the proxy neither served nor fetched anything")
+    if evidence.traffic_class is TrafficClass.CACHEABLE and (trouble := _objects_trouble(evidence)):
+        return Proof(name="path", ok=False, text=trouble)
+    return Proof(name="path", ok=True, text=f"proxy in use: {served:,} bytes served, {relayed:,} relayed")
+
+
+def _objects_trouble(evidence: Evidence) -> str:
+    """Why the objects asked for are not those of the list; empty if they are, or if no log tells."""
+    log, found, listed = evidence.logs.proxy, evidence.found, evidence.listed
+    if log is None or found is None:
+        return ""
+    if log.hits + log.misses < listed:
+        return f"the operation asked for {log.hits + log.misses:,} of the {listed:,} objects that it needs"
+    if log.hits > found.objects + log.hits + log.misses - listed:
+        return f"the cache served {log.hits:,} objects, and {found.objects:,} were found in it before"
+    return ""
+
+
+def _counters(evidence: Evidence) -> Proof:
+    if any(count < 0 for count in (*evidence.moved.arrived.values(), *evidence.moved.sent.values())):
+        return Proof(name="counters", ok=False, text="a byte counter ran backwards")
+    return Proof(name="counters", ok=True, text="bytes counted per pair")
+
+
+def _quiet(evidence: Evidence) -> Proof:
+    if evidence.unquiet:
+        return Proof(name="quiet", ok=False, text=f"not quiet: {evidence.unquiet}")
+    return Proof(name="quiet", ok=True, text="quiet before and after")

@@ -1,0 +1,274 @@
+"""Where the operations happen: repository and services on their hosts, working copies on the client."""
+
+from __future__ import annotations
+
+import logging
+import statistics
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from dataclasses import asdict
+from typing import Any
+from urllib.parse import urlsplit
+
+from lab import recipes, vcs
+from lab.errors import BadInput, HostTrouble, LabError, TrialFailed
+from lab.events import DataMeasured, Event, ToolMeasured
+from lab.model import Experiment, Role, Trial
+from lab.rig.hosts import Connected, in_role, only
+from lab.rig.logs import LogCount, Logs
+from lab.stop import Stop
+from lab.vcs import Command, Phase
+
+log = logging.getLogger(__name__)
+
+STARTS = 5
+"""So many starts of the VCS's tool are timed."""
+STEP_S = 600.0
+"""No untimed step takes longer than this."""
+PROXY_PORT = 8081
+"""Where a proxy of our own listens when the profile's url names no port."""
+
+
+class Workplace:
+    """Makes what the experiment's operations need, prepares each trial, and clears everything away."""
+
+    def __init__(self, hosts: Sequence[Connected], experiment: Experiment) -> None:
+        self.client = only(hosts, Role.CLIENT)
+        self.driver = vcs.driver(experiment.vcs)
+        self._server = only(hosts, Role.SERVER)
+        self._proxies = in_role(hosts, Role.PROXY)
+        self._office = in_role(hosts, Role.CLIENT) + self._proxies
+        self._experiment = experiment
+        self._url = experiment.repository.replace("{server}", self._server_name())
+        self._revision = 0
+        self._recipe = recipes.recipe(experiment.data) if experiment.data else None
+        self._logs: dict[str, tuple[int, LogCount]] = {}
+        self._services: list[tuple[Connected, dict[str, Any]]] = []
+        self._scratch: list[tuple[Connected, str]] = []
+        self._cleanup: list[Command] = []
+        self._holes: dict[str, vcs.Value] = {}
+        self._branches = 0
+        self.data_bytes = 0
+
+    @property
+    def origin(self) -> str:
+        """Where the repository's objects come from: `http://host:port/`, as the cache names them."""
+        parts = urlsplit(self._url)
+        return f"{parts.scheme}://{parts.hostname}:{parts.port or 80}/"
+
+    @property
+    def ports(self) -> list[int]:
+        """The ports on which the VCS and the proxy are reached."""
+        ports = [urlsplit(self._url).port or 80]
+        return ports + ([self._proxy()[1]] if self._proxies else [])
+
+    # Before the trials
+
+    def set_up(self, stop: Stop) -> Iterator[Event]:
+        """Repository, services, the tool's starting cost, the working copy that trials copy."""
+        scratch = self._made_scratch(self.client)
+        self._holes = {
+            "config": f"{scratch}/config",
+            "work": f"{scratch}/work",
+            "pristine": f"{scratch}/pristine",
+            "url": self._url,
+            "seed": 0,
+            "edit_files": self._experiment.change.files,
+            "edit_pattern": "*",
+            "edit_share": self._experiment.change.share,
+            "locks": "",
+            "branch_url": "",
+        }
+        if self._recipe is not None:
+            yield self._data(stop)
+        self._start_services(stop)
+        yield self._tool(stop)
+        for command in self.driver.setup(self._holes):
+            self._done(command, stop)
+
+    def _data(self, stop: Stop) -> DataMeasured:
+        recipe, seed = self._recipe, self._experiment.seed
+        if recipe is None:
+            raise AssertionError("only called with a recipe")
+        if not self._server.host.services:
+            raise BadInput(
+                f'data = "{recipe.name}" makes a repository of our own, and {self._server.name} has no place for it',
+                advice=f'Write services = "/a/folder" under [hosts.{self._server.name}], or leave data out.',
+            )
+        folder = self._made_scratch(self._server)
+        self._server.connection.put(b"".join(recipe.dump(seed)), f"{folder}/dump", timeout_s=STEP_S)
+        self._holes |= {
+            "dump": f"{folder}/dump",
+            "repository": f"{folder}/repository",
+            "revision": recipe.revision,
+            "edit_pattern": recipe.edit_pattern,
+            "edit_files": self._experiment.change.files or recipe.edit_files,
+            "locks": "".join(f"{name}\n" for name in recipe.locks(seed)),
+        }
+        for command in self.driver.data(self._holes):
+            self._done(command, stop)
+        table = recipe.table(seed)
+        self.data_bytes = table.bytes
+        return DataMeasured(facts={"recipe": recipe.name, "seed": seed, **asdict(table)})
+
+    def _start_services(self, stop: Stop) -> None:
+        if self._recipe is not None:
+            parts = urlsplit(self._url)
+            self._start(
+                self._server,
+                {
+                    "kind": "svn-server",
+                    "folder": f"{self._server.host.services}/svn-server",
+                    "port": parts.port or 80,
+                    "options": {
+                        "repository": self._holes["repository"],
+                        "path": "/" + parts.path.strip("/").split("/")[0],
+                    },
+                },
+                stop,
+            )
+        for proxy in self._proxies[:1]:
+            if proxy.host.services and proxy.host.cache:
+                self._start(
+                    proxy,
+                    {
+                        "kind": "caching-proxy",
+                        "folder": f"{proxy.host.services}/caching-proxy",
+                        "port": self._proxy()[1],
+                        "options": {
+                            "cache": proxy.host.cache.folder,
+                            "allow": [address for one in self._office for address in one.addresses],
+                            "origin_ports": [urlsplit(self._url).port or 80],
+                        },
+                    },
+                    stop,
+                )
+
+    def _start(self, one: Connected, wanted: dict[str, Any], stop: Stop) -> None:
+        one.privileged.ask("service.start", wanted, timeout_s=120, stop=stop)
+        where = {"kind": wanted["kind"], "folder": wanted["folder"]}
+        self._services.append((one, where))
+        self._logs[one.name] = (0, LogCount())
+
+    def _tool(self, stop: Stop) -> ToolMeasured:
+        walls: list[float] = []
+        version = ""
+        for _ in range(STARTS):
+            word = self.client.agent.ask(
+                "command", {"argv": list(self.driver.tool), "timeout_s": 60.0}, timeout_s=90, stop=stop
+            )
+            if word["exit"] != 0:
+                raise HostTrouble(
+                    f"{self.driver.tool[0]} does not start: {word['tail'].strip()}", host=self.client.name
+                )
+            walls.append(word["wall_s"])
+            version = word["tail"].strip()
+        return ToolMeasured(tool=self.driver.tool[0], version=version, start_s=statistics.median(walls))
+
+    # Each trial
+
+    def prepare(self, trial: Trial, stop: Stop) -> Command:
+        """Run the operation's untimed steps; the command that is to be timed."""
+        operation = trial.treatment.operation
+        through = self._proxy() if trial.treatment.state.enabled else None
+        return self._prepared(operation, trial.seed, through, stop)
+
+    def run_untimed(self, operation: str, stop: Stop) -> None:
+        """The whole operation once, through the proxy, untimed. Raises TrialFailed if it fails."""
+        try:
+            self._done(self._prepared(operation, 0, self._proxy(), stop), stop)
+        finally:
+            self.clean_up(Stop())
+
+    def clean_up(self, stop: Stop) -> None:
+        """The steps that take back what the last operation did. Failures are logged: the next trial tells."""
+        commands, self._cleanup = self._cleanup, []
+        for command in commands:
+            try:
+                self._done(command, stop)
+            except LabError as error:
+                log.warning("clean-up: %s", error)
+
+    def _prepared(
+        self, operation: str, seed: int, through: tuple[str, int] | None, stop: Stop
+    ) -> Command:
+        # A branch name that no earlier operation of this repository has had.
+        self._branches += 1
+        root = self._url.rsplit("/", 1)[0]
+        # 31 bits are enough for an edit, and every agent's JSON can carry them.
+        holes = {
+            **self._holes,
+            "seed": seed % (1 << 31),
+            "branch_url": f"{root}/branches/trial-{self._branches}",
+        }
+        timed: Command | None = None
+        for command in self.driver.commands(operation, holes, through):
+            if command.phase is Phase.PREPARE:
+                self._done(command, stop)
+            elif command.timed:
+                timed = command
+            else:
+                self._cleanup.append(command)
+        if timed is None:
+            raise AssertionError("a driver was accepted without a timed command")
+        return timed
+
+    def logs(self, stop: Stop) -> Logs:
+        """The access logs' counts up to now."""
+        for one, where in self._services:
+            offset, count = self._logs[one.name]
+            word = one.privileged.ask("service.log", {**where, "since": offset}, stop=stop)
+            self._logs[one.name] = (word["offset"], count.plus(word))
+        by_role = {one.host.role: self._logs[one.name][1] for one, _ in self._services}
+        return Logs(server=by_role.get(Role.SERVER), proxy=by_role.get(Role.PROXY))
+
+    # After the trials
+
+    def clear(self) -> None:
+        """Stop the services and remove every folder made. Tries everything; says what failed in the log."""
+        stop = Stop()
+        self.clean_up(stop)
+        for one, where in reversed(self._services):
+            with suppress(LabError):  # the lease's end stops it too
+                one.privileged.ask("service.stop", where, timeout_s=60, stop=stop)
+        for one, path in self._scratch:
+            with suppress(LabError):
+                one.agent.ask("files.remove", {"path": path}, timeout_s=STEP_S, stop=stop)
+
+    def _made_scratch(self, one: Connected) -> str:
+        path = str(one.agent.ask("files.scratch", {"name": f"run-{id(self):x}"})["path"])
+        self._scratch.append((one, path))
+        return path
+
+    def _done(self, command: Command, stop: Stop) -> None:
+        one = self._server if command.on == "server" else self.client
+        if command.verb != "command":
+            one.agent.ask(command.verb, dict(command.args), timeout_s=STEP_S, stop=stop)
+            return
+        word = one.agent.ask("command", {**command.args, "timeout_s": STEP_S}, timeout_s=STEP_S + 30, stop=stop)
+        if not command.succeeded(word["exit"]):
+            raise TrialFailed(
+                f"an untimed step ended with exit status {word['exit']}: {word['tail'].strip()[-400:]}",
+                host=one.name,
+                tried=str(command),
+            )
+
+    def _server_name(self) -> str:
+        addresses = self._server.addresses
+        if not addresses:
+            raise BadInput(
+                f"the office hosts need to know how to reach {self._server.name}",
+                advice=f'Write address = "…" under [hosts.{self._server.name}].',
+            )
+        return f"[{addresses[0]}]" if ":" in addresses[0] else addresses[0]
+
+    def _proxy(self) -> tuple[str, int]:
+        proxy = self._proxies[0]
+        parts = urlsplit(proxy.host.url or "")
+        host = parts.hostname or (proxy.addresses[0] if proxy.addresses else "")
+        if not host:
+            raise BadInput(
+                f"the clients need to know how to reach {proxy.name}",
+                advice=f'Write url = "http://…" under [hosts.{proxy.name}].',
+            )
+        return host, parts.port or PROXY_PORT

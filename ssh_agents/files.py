@@ -1,0 +1,213 @@
+"""Private scratch folders on a host: made and marked, copied into, edited by a seed, removed."""
+
+import fnmatch
+import hashlib
+import os
+import re
+import shutil
+import stat
+import tempfile
+from typing import Any, Dict, Iterator, List, Tuple
+
+from ssh_agents import protocol
+
+MARK = ".branchlab-scratch"
+"""A folder with this file in it was made by `scratch`; only below such folders is anything changed."""
+SKIPPED = frozenset((".svn", ".git", ".bzr", ".hg"))
+
+
+def scratch(args: Dict[str, Any], call: protocol.Call) -> Dict[str, Any]:
+    """Verb `files.scratch`: the path of the private, marked folder `name`, made if it is not there.
+
+    It is below `branchlab-UID` in $TMPDIR, or in /tmp. Refuses where another user owns or may write there.
+    """
+    name = protocol.need(args, "name", str)
+    if not re.fullmatch(r"[A-Za-z0-9_-][A-Za-z0-9._-]{0,63}", name):
+        raise protocol.Refused("bad-request", "not a name for a scratch folder: %r" % name)
+    base = os.path.join(os.path.realpath(tempfile.gettempdir()), "branchlab-%s" % _me())
+    path = os.path.join(base, name)
+    for folder in (base, path):
+        _private(folder)
+    with open(os.path.join(path, MARK), "a", encoding="utf-8"):
+        pass
+    return {"path": path}
+
+
+def copy(args: Dict[str, Any], call: protocol.Call) -> Dict[str, Any]:
+    """Verb `files.copy`: `source` to `target`, which must not be there; modes and times kept, links as links.
+
+    Both inside marked scratch folders.
+    """
+    source, target = _inside(args, "source"), _inside(args, "target")
+    if os.path.lexists(target):
+        raise protocol.Refused("bad-request", "%s is there already" % target)
+    if (target + os.sep).startswith(source + os.sep):
+        raise protocol.Refused("bad-request", "%s would be copied into itself" % source)
+    try:
+        if os.path.isdir(source) and not os.path.islink(source):
+            shutil.copytree(source, target, symlinks=True)
+        else:
+            shutil.copy2(source, target, follow_symlinks=False)
+    except (OSError, shutil.Error) as error:
+        raise _refusal(error, "copy %s to %s" % (source, target)) from None
+    return {}
+
+
+def remove(args: Dict[str, Any], call: protocol.Call) -> Dict[str, Any]:
+    """Verb `files.remove`: a file or a folder with all that is in it; `removed` is false if it was gone.
+
+    Inside a marked scratch folder, or that folder itself. Links are removed, never followed.
+    """
+    path = _inside(args, "path", itself=True)
+    try:
+        if not os.path.lexists(path):
+            return {"removed": False}
+        if os.path.isdir(path) and not os.path.islink(path):
+            shutil.rmtree(path)
+        else:
+            os.remove(path)
+    except OSError as error:
+        raise _refusal(error, "remove %s" % path) from None
+    return {"removed": True}
+
+
+def edit(args: Dict[str, Any], call: protocol.Call) -> Dict[str, Any]:
+    """Verb `files.edit`: change `share` of the lines of `files` files (0: all) whose name matches `pattern`.
+
+    Below `folder`, which is inside a marked scratch folder; folders of version control and links are passed
+    over. Which files and lines, and what is added to them, follows from `seed`, the paths below `folder` and
+    the lines' numbers alone, so that every host does the same. Returns the count of files and of lines, the
+    bytes of the lines as changed, and the first ten names.
+    """
+    folder = _inside(args, "folder", itself=True)
+    seed, count = protocol.need(args, "seed", int), protocol.need(args, "files", int)
+    pattern = protocol.need(args, "pattern", str, "*")
+    share = protocol.need(args, "share", float)
+    if os.path.islink(folder):
+        raise protocol.Refused("denied", "%s is a link, and links are not followed" % folder, "to edit below it")
+    if not (0 < share <= 1 and count >= 0):
+        raise protocol.Refused("bad-request", "share must be above 0 and at most 1, files 0 or more")
+    names = _chosen(folder, seed, count, pattern)
+    lines = size = 0
+    for name in names:
+        if call.cancelled():
+            raise protocol.Refused("cancelled", "the edit was cancelled; %s is edited in part" % folder)
+        try:
+            edited, written = _edited(os.path.join(folder, name), name, seed, share)
+        except OSError as error:
+            raise _refusal(error, "edit %s" % os.path.join(folder, name)) from None
+        lines += edited
+        size += written
+    return {"files": len(names), "lines": lines, "bytes": size, "names": names[:10]}
+
+
+def changed(text: bytes, name: str, seed: int, share: float) -> Tuple[bytes, int, int]:
+    """A file's bytes with `share` of its lines (at least one) changed; how many lines, and their bytes."""
+    lines = text.splitlines(keepends=True)
+    order = sorted(range(len(lines)), key=lambda number: _draw(seed, name, str(number)))
+    picked = order[: max(1, round(len(lines) * share))] if lines else []
+    size = 0
+    for number in picked:
+        body = lines[number].rstrip(b"\r\n")
+        end = lines[number][len(body) :]
+        lines[number] = body + b" " + _draw(seed, name, str(number), "text")[:12].encode() + end
+        size += len(lines[number])
+    return b"".join(lines), len(picked), size
+
+
+def _draw(seed: int, *words: str) -> str:
+    # Not the random module: its methods may differ between versions of Python, and hosts must agree.
+    return hashlib.sha256("\0".join((str(seed), *words)).encode("utf-8", "surrogateescape")).hexdigest()
+
+
+def _chosen(folder: str, seed: int, count: int, pattern: str) -> List[str]:
+    found = sorted(name for name in _names(folder) if fnmatch.fnmatchcase(name.rpartition("/")[2], pattern))
+    if len(found) < max(count, 1):
+        raise protocol.Refused(
+            "bad-request",
+            "%s has %d files named %s, and %d are to be edited"
+            % (folder, len(found), pattern, max(count, 1)),
+        )
+    if count:
+        found = sorted(sorted(found, key=lambda name: _draw(seed, name))[:count])
+    return found
+
+
+def _names(folder: str) -> Iterator[str]:
+    """Regular files below `folder`, as paths from there with slashes."""
+    for here, folders, files in os.walk(folder):
+        folders[:] = [name for name in folders if name not in SKIPPED]
+        for name in files:
+            path = os.path.join(here, name)
+            if name != MARK and stat.S_ISREG(os.lstat(path).st_mode):
+                yield os.path.relpath(path, folder).replace(os.sep, "/")
+
+
+def _edited(path: str, name: str, seed: int, share: float) -> Tuple[int, int]:
+    # In place, so that the mode stays and no half-written second file is ever seen by a VCS.
+    with open(path, "r+b") as file:
+        text, lines, size = changed(file.read(), name, seed, share)
+        file.seek(0)
+        file.write(text)
+        file.truncate()
+    return lines, size
+
+
+def _me() -> str:
+    return (
+        str(os.getuid()) if hasattr(os, "getuid") else re.sub(r"\W", "_", os.environ.get("USERNAME", "user"))
+    )
+
+
+def _private(folder: str) -> None:
+    """Make `folder` for this user alone, or see that it is so already."""
+    try:
+        os.mkdir(folder, 0o700)
+    except FileExistsError:
+        pass
+    except OSError as error:
+        raise _refusal(error, "make %s" % folder) from None
+    seen = os.lstat(folder)
+    ours = not hasattr(os, "getuid") or (seen.st_uid == os.getuid() and not seen.st_mode & 0o022)
+    if not (stat.S_ISDIR(seen.st_mode) and ours):
+        raise protocol.Refused(
+            "denied", "%s is not a folder of this user alone; remove it or set TMPDIR" % folder, "to make it"
+        )
+
+
+def _inside(args: Dict[str, Any], name: str, itself: bool = False) -> str:
+    """A path argument, real up to its last part, that lies inside a marked scratch folder of this user."""
+    asked: str = protocol.need(args, name, str)
+    if not os.path.isabs(asked) or "\0" in asked or os.path.normpath(asked) != asked.rstrip("/" + os.sep):
+        raise protocol.Refused(
+            "bad-request", "%s must be an absolute path without '.' or '..', not %r" % (name, asked)
+        )
+    folder, last = os.path.split(asked.rstrip("/" + os.sep))
+    path = os.path.join(os.path.realpath(folder), last)
+    above = path if itself and not os.path.islink(path) else os.path.dirname(path)
+    while True:
+        if _marked(above):
+            return path
+        above, below = os.path.dirname(above), above
+        if above == below:
+            raise protocol.Refused(
+                "denied",
+                "%s is not inside a scratch folder that BranchLab made (one with the file %s in it)"
+                % (asked, MARK),
+                "to change it",
+            )
+
+
+def _marked(folder: str) -> bool:
+    try:
+        mark, owner = os.lstat(os.path.join(folder, MARK)), os.lstat(folder)
+    except OSError:
+        return False
+    mine = not hasattr(os, "getuid") or mark.st_uid == owner.st_uid == os.getuid()
+    return stat.S_ISREG(mark.st_mode) and stat.S_ISDIR(owner.st_mode) and mine
+
+
+def _refusal(error: Exception, tried: str) -> protocol.Refused:
+    missing, denied = isinstance(error, FileNotFoundError), isinstance(error, PermissionError)
+    kind = "missing" if missing else "denied" if denied else "failed"
+    return protocol.Refused(kind, str(error)[:2000], tried)

@@ -1,0 +1,230 @@
+"""The folder of one lease on disk: who holds it, until when, and how each change is taken back.
+
+lease.json   who opened it, when, on which boot and network
+deadline     seconds on CLOCK_BOOTTIME (a host that slept counts); rewritten in place by a renewal
+held         locked by the agent for as long as it lives, however it ends
+turn         locked by whoever looks at or changes what is promised
+watching     the watcher's process number and start
+lapsed       there once the watcher began to undo
+NNNNNN.json  one promise: how a change is taken back
+"""
+
+import contextlib
+import fcntl
+import json
+import os
+import shutil
+import subprocess
+import time
+from typing import Any, Callable, Dict, Iterator, List, Optional, Tuple
+
+from ssh_agents import private, tool
+
+Undo = Dict[str, Callable[[Dict[str, Any]], str]]
+"""By kind of entry, what takes it back and says so in words; nothing if there was nothing to take back."""
+
+PREFIX = "lease-"
+
+
+def now() -> float:
+    """Seconds since boot, sleep included."""
+    return time.clock_gettime(getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC))
+
+
+def boot_id() -> str:
+    """This boot's identity; empty where the system has none."""
+    try:
+        with open("/proc/sys/kernel/random/boot_id") as file:
+            return file.read().strip()
+    except OSError:
+        return ""
+
+
+def started_at(pid: int) -> Optional[int]:
+    """When a process began, in clock ticks since boot; None if it is not there or ended already."""
+    try:
+        with open("/proc/%d/stat" % pid) as file:
+            # The name in brackets may hold anything, also spaces and brackets.
+            words = file.read().rpartition(")")[2].split()
+    except OSError:
+        return None
+    return None if words[0] in "ZX" else int(words[19])
+
+
+def write(path: str, text: str) -> None:
+    """Write a file so that after a crash it is there whole or not at all."""
+    with open(path + ".new", "w") as file:
+        file.write(text)
+        file.flush()
+        os.fsync(file.fileno())
+    os.replace(path + ".new", path)
+    folder = os.open(os.path.dirname(path), os.O_RDONLY)
+    try:
+        os.fsync(folder)
+    finally:
+        os.close(folder)
+
+
+class Lease:
+    """One lease folder, from whichever process looks at it."""
+
+    def __init__(self, folder: str) -> None:
+        self.folder = folder
+        self.name = os.path.basename(folder)
+
+    def path(self, name: str) -> str:
+        """A file of this lease."""
+        return os.path.join(self.folder, name)
+
+    def about(self) -> Dict[str, Any]:
+        """Who opened it, when and where; empty once it is gone."""
+        try:
+            with open(self.path("lease.json")) as file:
+                found = json.load(file)
+        except (OSError, ValueError):
+            return {}
+        return found if isinstance(found, dict) else {}
+
+    @property
+    def gone(self) -> bool:
+        """True once everything was taken back and the folder removed."""
+        return not os.path.exists(self.path("lease.json"))
+
+    @property
+    def lapsed(self) -> bool:
+        """True once the watcher began to undo."""
+        return os.path.exists(self.path("lapsed"))
+
+    def left_s(self) -> float:
+        """Seconds until the deadline; zero or less once it has passed."""
+        try:
+            with open(self.path("deadline")) as file:
+                return float(file.read()) - now()
+        except (OSError, ValueError):
+            return 0.0
+
+    def renew(self, lease_s: float) -> None:
+        """Put the deadline off. In place and of fixed width, so that a reader sees the old or the new one."""
+        handle = os.open(self.path("deadline"), os.O_WRONLY | os.O_CREAT, 0o600)
+        try:
+            os.pwrite(handle, b"%020.6f\n" % (now() + lease_s), 0)
+        finally:
+            os.close(handle)
+
+    def hold(self) -> int:
+        """Lock it as its agent, for as long as the returned descriptor is open."""
+        handle = os.open(self.path("held"), os.O_RDWR | os.O_CREAT, 0o600)
+        fcntl.flock(handle, fcntl.LOCK_EX)
+        return handle
+
+    def agent_lives(self) -> bool:
+        """True while the agent that opened it runs."""
+        try:
+            handle = os.open(self.path("held"), os.O_RDWR)
+        except OSError:
+            return False
+        try:
+            fcntl.flock(handle, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except OSError:
+            return True
+        finally:
+            os.close(handle)
+        return False
+
+    @contextlib.contextmanager
+    def turn(self) -> Iterator[None]:
+        """Nobody else promises, renews or undoes meanwhile."""
+        try:
+            handle = os.open(self.path("turn"), os.O_RDWR | os.O_CREAT, 0o600)
+        except FileNotFoundError:
+            yield  # the folder is gone, and with it what there was to guard
+            return
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX)
+            yield
+        finally:
+            os.close(handle)
+
+    def entries(self) -> List[Tuple[str, Dict[str, Any]]]:
+        """Promises by name, oldest first."""
+        found: List[Tuple[str, Dict[str, Any]]] = []
+        try:
+            names = sorted(os.listdir(self.folder))
+        except OSError:
+            return found
+        for name in names:
+            if name[:6].isdigit() and name.endswith(".json"):
+                try:
+                    with open(self.path(name)) as file:
+                        found.append((name[:-5], json.load(file)))
+                except (OSError, ValueError):
+                    continue
+        return found
+
+    def add(self, entry: Dict[str, Any]) -> str:
+        """Write a promise down, surely, before returning its name. The same promise twice is one."""
+        entries = self.entries()
+        for name, known in entries:
+            if known == entry:
+                return name
+        name = "%06d" % (int(entries[-1][0]) + 1 if entries else 1)
+        write(self.path(name + ".json"), json.dumps(entry))
+        return name
+
+    def strike(self, name: str) -> None:
+        """Strike a promise out; nothing happens if it is not there."""
+        if name.isdigit():
+            with contextlib.suppress(FileNotFoundError):
+                os.unlink(self.path(name + ".json"))
+
+    def undo(self, how: Undo) -> Tuple[List[str], List[str]]:
+        """Take every promise back, newest first; what was taken back, and what could not be."""
+        done: List[str] = []
+        failed: List[str] = []
+        for name, entry in reversed(self.entries()):
+            kind = str(entry.get("kind"))
+            try:
+                said = how[kind](entry)
+            except Exception as error:  # noqa: BLE001 - one that fails must not keep the others from being undone
+                failed.append("%s could not be taken back: %s" % (kind, getattr(error, "text", repr(error))))
+                continue
+            self.strike(name)
+            if said:
+                done.append(said)
+        return done, failed
+
+    def remove(self) -> None:
+        """Remove the folder; first the file by which it counts as a lease."""
+        with contextlib.suppress(OSError):
+            os.unlink(self.path("lease.json"))
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+
+def every() -> List[Lease]:
+    """All leases on this host that are about the network which this process sees, or of an earlier boot."""
+    base = private.folder()
+    here, boot = private.net_namespace(), boot_id()
+    found = [Lease(os.path.join(base, name)) for name in sorted(os.listdir(base)) if name.startswith(PREFIX)]
+    kept = []
+    for lease in found:
+        about = lease.about()
+        # The number of a network means nothing after a reboot.
+        if about and (about.get("net") == here or about.get("boot_id") != boot):
+            kept.append(lease)
+    return kept
+
+
+def journal(text: str) -> None:
+    """Write to the system's log, where there is one. Never fails: what was undone is undone."""
+    path = tool.found("logger")
+    if path is None:
+        return
+    with contextlib.suppress(OSError, subprocess.SubprocessError):
+        subprocess.run(
+            [path, "-t", "branchlab", "--", text],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            timeout=2,
+            check=False,
+        )

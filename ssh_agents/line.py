@@ -1,0 +1,468 @@
+"""The line between office and server: applied, changed in place, read back from the kernel, lifted."""
+
+import errno
+import ipaddress
+from typing import Any, Dict, List, NamedTuple, Optional, Set, Tuple
+
+from ssh_agents import line_tc, netlink, protocol, tool, wirefilter
+from ssh_agents.line_tc import Delay, Rates, Rule, Side
+
+_TRIED_KINDS = {
+    "htb": ["qdisc add dev lo root handle 1: htb", "class add dev lo parent 1: classid 1:1 htb rate 1mbit"],
+    "tbf": ["qdisc add dev lo parent 1:1 handle 2: tbf rate 1gbit burst 1600 limit 10000"],
+    "netem": ["qdisc add dev lo parent 2:1 handle 3: netem delay 1ms"],
+    "ingress": ["qdisc add dev lo handle ffff: ingress"],
+    "u32": ["filter add dev lo parent 1: protocol ip prio 1 u32 match u32 0 0 at 0 flowid 1:0"],
+    "mirred": [
+        "filter add dev lo parent ffff: protocol ip prio 1 u32 match u32 0 0 at 0"
+        " action mirred egress redirect dev lo"
+    ],
+}
+
+
+class Asked(NamedTuple):
+    """A checked request for a line."""
+
+    office: Tuple[str, ...]
+    exempt: Tuple[Tuple[str, int], ...]
+    upload: Rates
+    download: Rates
+    delay: Delay
+    port: str
+
+    @property
+    def limited(self) -> bool:
+        """True if rates are asked for."""
+        return self.download.rate_bps is not None
+
+
+class Found(NamedTuple):
+    """Our line as the kernel has it."""
+
+    links: Dict[str, netlink.Link]
+    queues: List[netlink.Queue]
+    device: Optional[str]
+    download: Optional[Side]
+    upload: Optional[Side]
+    out_filters: List[netlink.Filter]
+    in_filters: List[netlink.Filter]
+
+    @property
+    def any(self) -> bool:
+        """True if any part of it is in the kernel."""
+        return self.device is not None or line_tc.IFB in self.links
+
+    def rules(self) -> Optional[Set[Rule]]:
+        """What is filtered, if that is the same both ways and nothing else is in between; else None."""
+        both: List[List[Rule]] = [[], []]
+        for upload, filters in ((False, self.out_filters), (True, self.in_filters)):
+            for one in filters:
+                rule = line_tc.rule_of(one, upload)
+                limits = one.classid == netlink.LINE_CLASS and one.acts == upload
+                if rule is None or limits == rule.exempt:
+                    return None
+                both[upload].append(rule)
+        # Sorted lists, not sets: a rule that is there twice was not put there by us.
+        return (
+            set(both[0]) if sorted(both[0]) == sorted(both[1]) and len(set(both[0])) == len(both[0]) else None
+        )
+
+    @property
+    def whole(self) -> bool:
+        """True if both directions are limited and filtered as a line of ours is."""
+        ifb = self.links.get(line_tc.IFB)
+        return None not in (self.download, self.upload, self.rules()) and ifb is not None and ifb.up
+
+
+def check(args: Dict[str, Any], call: protocol.Call) -> Dict[str, Any]:
+    """Whether a line can be applied towards the `office` addresses, and with what. Changes nothing."""
+    office = _addresses(args, "office")
+    with netlink.route_socket() as ask:
+        found = _found(ask)
+        device = _device(ask, found.links, office)
+        roots = [
+            one
+            for one in found.queues
+            if one.device == found.links[device].number and one.parent == netlink.TC_ROOT
+        ]
+        refusal = _refusal(ask, found, device)
+    kinds = _kinds()
+    lacking = [kind for kind in ("htb", "tbf", "u32", "ingress", "mirred", "ifb") if not kinds[kind]]
+    if lacking and refusal is None:
+        refusal = _lacking_text(lacking)
+    trouble = wirefilter.tun_trouble()
+    return {
+        "device": device,
+        "mtu": found.links[device].mtu,
+        "kinds": kinds,
+        "tun": not trouble,
+        "tun_trouble": trouble or None,
+        "root_qdisc": roots[0].kind if roots else None,
+        "refuse": refusal,
+    }
+
+
+def apply(args: Dict[str, Any], call: protocol.Call) -> Dict[str, Any]:
+    """Apply the line asked for, or change the one that is there into it, without an unlimited moment."""
+    asked = _asked(args)
+    with netlink.route_socket() as ask:
+        found = _found(ask)
+        device = _device(ask, found.links, asked.office)
+        refusal = _refusal(ask, found, device)
+        if refusal is not None:
+            raise protocol.Refused("unsupported", refusal, "tc qdisc show dev %s" % device)
+        wire = _wire(asked, found.links)
+        entry: Dict[str, Any] = {"kind": "line", "exclusive": True, "device": device}
+        if wire is not None:
+            entry["wire"] = wirefilter.entry(*wire)
+        call.promise(entry)
+        # What is in the kernel's queues; a delay through wirefilter is not.
+        queued = asked if wire is None else asked._replace(delay=Delay())
+        if not (queued.limited or any(queued.delay)):
+            _taken_off(ask, found)
+        elif found.whole and found.device == device:
+            _changed(found, queued)
+        else:
+            _taken_off(ask, found)
+            try:
+                _built(device, found.links[device].mtu, queued)
+            except protocol.Refused:
+                _taken_off(ask, _found(ask), device)
+                raise
+        _wired(wire, asked.delay, found.links)
+    return read({}, call)
+
+
+def read(args: Dict[str, Any], call: protocol.Call) -> Dict[str, Any]:
+    """The line as the kernel has it. `applied` is True only if every part of it is in place."""
+    with netlink.route_socket() as ask:
+        found = _found(ask)
+    up, down, rules = found.upload, found.download, found.rules()
+    place = wirefilter.place(found.links)
+    wire = wirefilter.does() if place else None
+    wired = wirefilter.there(found.links)
+    wire_whole = wire is not None and place is not None and wirefilter.whole(place[0], place[1], found.links)
+    delay = wire or (down.delay if down and up and down.delay == up.delay else Delay())
+    office, exempt = line_tc.addresses(rules or ())
+    netem = bool(down and down.shape[1])
+    return {
+        "applied": (found.any or wired) and (found.whole or not found.any) and (wire_whole or not wired),
+        "device": found.device,
+        "method": "+".join(["tc"] * found.any + ["netem"] * netem + ["wirefilter"] * wired) or "none",
+        "office": office,
+        "exempt": exempt,
+        "upload_bps": up.rate_bps if up else None,
+        "download_bps": down.rate_bps if down else None,
+        "queue_upload_bytes": up.queue_bytes if up else None,
+        "queue_download_bytes": down.queue_bytes if down else None,
+        "delay_s": delay.delay_s,
+        "jitter_s": delay.jitter_s,
+        "loss": delay.loss,
+        "backlog_bytes": (up.backlog_bytes if up else 0) + (down.backlog_bytes if down else 0),
+        "dropped": (up.dropped if up else 0) + (down.dropped if down else 0),
+        "dropped_upload": up.dropped if up else 0,
+        "dropped_download": down.dropped if down else 0,
+        "sent_bytes_upload": up.sent_bytes if up else 0,
+        "sent_bytes_download": down.sent_bytes if down else 0,
+    }
+
+
+def lift(args: Dict[str, Any], call: protocol.Call) -> Dict[str, Any]:
+    """Take the line off, if there is one. The promise stays: undoing twice does no harm."""
+    with netlink.route_socket() as ask:
+        found = _found(ask)
+        _taken_off(ask, found)
+        place = wirefilter.place(found.links)
+        if wirefilter.there(found.links):
+            wirefilter.down(*(place or ("", "")), wirefilter.folder(), found.links)
+    return {}
+
+
+def undo(entry: Dict[str, Any]) -> str:
+    """Take off what a promised entry may have left. Says what; nothing if nothing was there. Idempotent."""
+    with netlink.route_socket() as ask:
+        found = _found(ask)
+        had = ["rate"] if _taken_off(ask, found, str(entry.get("device", ""))) else []
+        wire = entry.get("wire")
+        if wire and wirefilter.down(wire["bridge"], wire["port"], wire["folder"], found.links):
+            had.append("delay")
+        left = _found(ask)
+        if left.any:
+            raise protocol.Refused("failed", "the line is still there on %s" % left.device)
+    return "line on %s taken off (%s)" % (entry.get("device"), ", ".join(had)) if had else ""
+
+
+def _asked(args: Dict[str, Any]) -> Asked:
+    sides = []
+    for name in ("upload", "download"):
+        rate = args.get(name + "_bps")
+        if rate is not None and (not isinstance(rate, int) or isinstance(rate, bool) or rate < 8 or rate % 8):
+            raise protocol.Refused(
+                "bad-request",
+                "%s_bps must be a whole number of bytes per second in bit/s, not %r" % (name, rate),
+            )
+        if rate is not None and rate >= line_tc.AS_IT_IS_BPS:
+            raise protocol.Refused("bad-request", "%s_bps is above what can be limited: %r" % (name, rate))
+        queue = protocol.need(args, "queue_%s_bytes" % name, int, 64_000)
+        if not 1600 <= queue < 1 << 32:
+            raise protocol.Refused(
+                "bad-request", "a queue holds at least one packet (1600 bytes), not %d" % queue
+            )
+        sides.append(Rates(rate, queue))
+    if (sides[0].rate_bps is None) != (sides[1].rate_bps is None):
+        raise protocol.Refused("bad-request", "a line has both rates or none")
+    delay = Delay(*(protocol.need(args, name, float, 0.0) for name in ("delay_s", "jitter_s", "loss")))
+    if not (0 <= delay.jitter_s <= delay.delay_s <= 60 and 0 <= delay.loss <= 1):
+        raise protocol.Refused("bad-request", "no such delay, jitter or loss: %s" % (tuple(delay),))
+    exempt = _exempt(args)
+    if delay.loss == 1 and not exempt:
+        raise protocol.Refused(
+            "bad-request", "100 % loss would cut this session off, since nothing is exempt"
+        )
+    port = args.get("delay_port") or ""
+    if not isinstance(port, str):
+        raise protocol.Refused("bad-request", "delay_port must be text, not %r" % (port,))
+    return Asked(_addresses(args, "office"), exempt, sides[0], sides[1], delay, port)
+
+
+def _addresses(args: Dict[str, Any], name: str) -> Tuple[str, ...]:
+    found = protocol.need_strings(args, name)
+    if not found:
+        raise protocol.Refused("bad-request", "argument %r names no address" % name)
+    return tuple(sorted({_address(text) for text in found}))
+
+
+def _address(text: str) -> str:
+    try:
+        return str(ipaddress.ip_address(text))
+    except ValueError:
+        raise protocol.Refused("bad-request", "%r is not an IP address" % text) from None
+
+
+def _exempt(args: Dict[str, Any]) -> Tuple[Tuple[str, int], ...]:
+    found = set()
+    for one in protocol.need(args, "exempt", list, []):
+        if not isinstance(one, dict):
+            raise protocol.Refused("bad-request", "exempt holds address and port, not %r" % (one,))
+        port = protocol.need(one, "port", int)
+        if not 0 < port < 65536:
+            raise protocol.Refused("bad-request", "%r is no port" % port)
+        found.add((_address(protocol.need(one, "address", str)), port))
+    return tuple(sorted(found))
+
+
+def _found(ask: netlink.Socket) -> Found:
+    links, queues = netlink.links(ask), netlink.queues(ask)
+    names = {one.number: one.name for one in links.values()}
+    ours = [names[one.device] for one in queues if one.handle == netlink.ROOT_HANDLE and one.device in names]
+    devices = [name for name in ours if name != line_tc.IFB]
+    device = devices[0] if devices else None
+    download = upload = None
+    out: List[netlink.Filter] = []
+    into: List[netlink.Filter] = []
+    if device is not None:
+        index = links[device].number
+        download = line_tc.side(ask, index, queues)
+        out = netlink.filters(ask, index, netlink.ROOT_HANDLE)
+        if any(one.device == index and one.kind == "ingress" for one in queues):
+            into = netlink.filters(ask, index, netlink.INGRESS_HANDLE)
+    if line_tc.IFB in ours:
+        upload = line_tc.side(ask, links[line_tc.IFB].number, queues)
+    return Found(links, queues, device, download, upload, out, into)
+
+
+def _device(ask: netlink.Socket, links: Dict[str, netlink.Link], office: Tuple[str, ...]) -> str:
+    """The one device by which packets to the office leave. Refuses if there is none, or more than one."""
+    names = {one.number: one.name for one in links.values()}
+    used: Dict[str, str] = {}
+    for address in office:
+        try:
+            index, own = netlink.route(ask, address)
+        except OSError as error:
+            if error.errno not in (errno.ENETUNREACH, errno.EHOSTUNREACH, errno.EINVAL, errno.EACCES):
+                raise
+            raise protocol.Refused(
+                "failed", "no route to %s: %s" % (address, error.strerror), "route to " + address
+            ) from error
+        if own:
+            raise protocol.Refused(
+                "bad-request", "%s is an address of this host, not of the office" % address
+            )
+        used[names.get(index, str(index))] = address
+    if len(used) != 1:
+        ways = ", ".join("%s by %s" % (address, name) for name, address in sorted(used.items()))
+        raise protocol.Refused("unsupported", "the office is reached over more than one device: %s" % ways)
+    return next(iter(used))
+
+
+def _refusal(ask: netlink.Socket, found: Found, device: str) -> Optional[str]:
+    """Why this device must not be touched; None if it may."""
+    here = [one for one in found.queues if one.device == found.links[device].number]
+    for one in here:
+        # What the kernel puts there by itself has no handle; anything else was somebody's decision.
+        if one.parent == netlink.TC_ROOT and one.handle not in (0, netlink.ROOT_HANDLE):
+            return (
+                "%s has a queue that somebody set up (%s %x:); BranchLab does not replace it. To give it up:"
+                " tc qdisc del dev %s root" % (device, one.kind, one.handle >> 16, device)
+            )
+        if one.parent == netlink.TC_INGRESS and not _our_ingress(ask, found, device, one):
+            return (
+                "%s has ingress filters that somebody set up (%s); BranchLab does not replace them."
+                " To give them up: tc qdisc del dev %s %s" % (device, one.kind, device, one.kind)
+            )
+    return None
+
+
+def _our_ingress(ask: netlink.Socket, found: Found, device: str, queue: netlink.Queue) -> bool:
+    filters = netlink.filters(ask, found.links[device].number, netlink.INGRESS_HANDLE)
+    if queue.kind != "ingress" or any(line_tc.rule_of(one, upload=True) is None for one in filters):
+        return False
+    return bool(filters) or found.device == device or line_tc.IFB in found.links
+
+
+def _kinds() -> Dict[str, bool]:
+    """What this kernel can do, tried out in a network namespace that ends with the trial."""
+    lines: List[str] = []
+    last: Dict[int, str] = {}
+    for kind, tried in _TRIED_KINDS.items():
+        lines += tried
+        last.update({len(lines) - number: kind for number in range(len(tried))})
+    kinds = dict.fromkeys(_TRIED_KINDS, True)
+    try:
+        tool.run(["unshare", "--net", "tc", "-force", "-batch", "-"], "\n".join(lines) + "\n")
+    except protocol.Refused as refused:
+        failed = [
+            word.rsplit(":", 1)[-1] for word in refused.text.splitlines() if word.startswith("Command failed")
+        ]
+        if not failed and "Command failed" not in refused.text:
+            raise
+        for number in failed:
+            kinds[last[int(number)]] = False
+    try:
+        tool.run(["unshare", "--net", "ip", "link", "add", line_tc.IFB, "type", "ifb"])
+        kinds["ifb"] = True
+    except protocol.Refused:
+        kinds["ifb"] = False
+    return kinds
+
+
+def _lacking_text(kinds: List[str]) -> str:
+    text = "this host's kernel lacks what a line needs: %s" % ", ".join(kinds)
+    if kinds == ["ifb"]:
+        text += ". Without IFB the upload can only be limited at each office host, which is not done yet"
+    return text
+
+
+def _wire(asked: Asked, links: Dict[str, netlink.Link]) -> Optional[Tuple[str, str]]:
+    """Bridge and port for wirefilter; None if none is needed. Refuses a delay that cannot be made here."""
+    if not any(asked.delay):
+        return None
+    # A wire of ours is there only where netem is not.
+    if not wirefilter.there(links) and _kinds()["netem"]:
+        return None
+    words = asked.port.split(":")
+    if words[0] != "wirefilter" or len(words) != 3:
+        raise protocol.Refused(
+            "unsupported",
+            "this host's kernel has no netem: delay, jitter and loss cannot be applied here",
+            "tc qdisc add … netem",
+        )
+    wirefilter.refuse_unless_possible(words[1], words[2], asked.delay, links)
+    return words[1], words[2]
+
+
+def _wired(wire: Optional[Tuple[str, str]], delay: Delay, links: Dict[str, netlink.Link]) -> None:
+    there = wirefilter.there(links)
+    if (
+        wire is not None
+        and there
+        and wirefilter.whole(wire[0], wire[1], links)
+        and wirefilter.does() is not None
+    ):
+        wirefilter.change(delay)
+        return
+    if there:
+        place = wirefilter.place(links) or wire or ("", "")
+        wirefilter.down(place[0], place[1], wirefilter.folder(), links)
+    if wire is not None:
+        wirefilter.up(wire[0], wire[1], delay)
+
+
+def _built(device: str, mtu: int, asked: Asked) -> None:
+    wanted = line_tc.rules(asked.office, asked.exempt)
+    try:
+        tool.run(["ip", "-batch", "-"], "link add %s type ifb\n" % line_tc.IFB)
+    except protocol.Refused as refused:
+        if "exists" in refused.text:
+            raise protocol.Refused("busy", "%s appeared meanwhile" % line_tc.IFB, refused.tried) from refused
+        raise protocol.Refused("unsupported", _lacking_text(["ifb"]), refused.tried) from refused
+    wirefilter.quiet_ipv6(line_tc.IFB)
+    lines = line_tc.tree(line_tc.IFB, asked.upload, asked.delay, mtu, "add", default=10)
+    lines += line_tc.tree(device, asked.download, asked.delay, mtu, "add")
+    lines += line_tc.filter_lines(device, wanted, False, 0)
+    lines.append("qdisc add dev %s handle ffff: ingress" % device)
+    tool.run(["tc", "-batch", "-"], "\n".join(lines) + "\n")
+    # Only a device that is up takes packets: limited first, redirected then.
+    tool.run(["ip", "link", "set", line_tc.IFB, "mtu", str(mtu), "up"])
+    tool.run(["tc", "-batch", "-"], "\n".join(line_tc.filter_lines(device, wanted, True, 0)) + "\n")
+
+
+def _changed(found: Found, asked: Asked) -> None:
+    """Alter classes and queues where they are; exchange the filters only if the addresses differ."""
+    device = str(found.device)
+    mtu = found.links[device].mtu
+    lines: List[str] = []
+    for name, side, rates in (
+        (device, found.download, asked.download),
+        (line_tc.IFB, found.upload, asked.upload),
+    ):
+        shape = (rates.rate_bps is not None, any(asked.delay))
+        if side is not None and side.shape == shape:
+            lines += line_tc.tree(name, rates, asked.delay, mtu, "change")
+            continue
+        # Without its queue the class still limits.
+        lines.append("qdisc del dev %s parent b1ab:10" % name)
+        first, *rest = line_tc.tree(name, rates, asked.delay, mtu, "add")[1:]
+        lines += [first.replace("class add", "class change"), *rest]
+    wanted = line_tc.rules(asked.office, asked.exempt)
+    if wanted != found.rules():
+        for upload, filters in ((False, found.out_filters), (True, found.in_filters)):
+            used = line_tc.turns_used(filters)
+            turn = 1 if used == {0} else 0
+            if used == {0, 1}:
+                lines += line_tc.filter_removals(device, filters, upload, turn)
+            lines += line_tc.filter_lines(device, wanted, upload, turn)
+            lines += line_tc.filter_removals(device, filters, upload, 1 - turn)
+    tool.run(["tc", "-batch", "-"], "\n".join(lines) + "\n")
+
+
+def _taken_off(ask: netlink.Socket, found: Found, device: str = "") -> bool:
+    """Remove our queues and the IFB, wherever they are; `device` may have a bare ingress of ours."""
+    names = {one.number: one.name for one in found.links.values()}
+    lines: List[str] = []
+    for one in found.queues:
+        name = names.get(one.device)
+        if name is None or name == line_tc.IFB:
+            continue
+        if one.parent == netlink.TC_INGRESS and (
+            name in (device, found.device) or line_tc.IFB in found.links
+        ):
+            if _our_ingress(ask, found, name, one):
+                lines.insert(0, "qdisc del dev %s ingress" % name)
+        elif one.handle == netlink.ROOT_HANDLE:
+            lines.append("qdisc del dev %s root" % name)
+    if lines:
+        _unless_gone(["tc", "-force", "-batch", "-"], "\n".join(lines) + "\n")
+    if line_tc.IFB in found.links:
+        _unless_gone(["ip", "link", "del", line_tc.IFB], "")
+    return bool(lines) or line_tc.IFB in found.links
+
+
+def _unless_gone(argv: List[str], text: str) -> None:
+    """Run a removal; what somebody else has removed meanwhile is removed."""
+    try:
+        tool.run(argv, text)
+    except protocol.Refused as refused:
+        gone = ("Cannot find", "No such", "Invalid handle", "does not exist", "Cannot delete")
+        if not any(word in refused.text for word in gone):
+            raise

@@ -1,0 +1,61 @@
+"""The folder on a host where a session keeps what only it may read: leases, sockets. Root-only under root."""
+
+import os
+import stat
+import tempfile
+from typing import List, Optional
+
+from ssh_agents import protocol
+
+
+def net_namespace() -> Optional[str]:
+    """Which network this process sees, as a short word; None where the system has no such thing.
+
+    Several hosts of an embedded lab share one file system, so what is kept names its network.
+    """
+    try:
+        found = os.stat("/proc/self/ns/net")
+    except OSError:
+        return None
+    return "%d-%d" % (found.st_dev, found.st_ino)
+
+
+def folder() -> str:
+    """The session folder of this user, made if absent. Refuses with `denied` where there is no safe place."""
+    reasons: List[str] = []
+    for path in _candidates():
+        reason = _made(path)
+        if not reason:
+            return path
+        reasons.append(reason)
+    raise protocol.Refused(
+        "denied", "no private folder can be made: " + "; ".join(reasons), ", ".join(_candidates())
+    )
+
+
+def _candidates() -> List[str]:
+    uid = os.geteuid()
+    places = ["/run/branchlab"]
+    runtime = os.environ.get("XDG_RUNTIME_DIR", "")
+    if runtime.startswith("/"):
+        places.append(os.path.join(runtime, "branchlab"))
+    places.append(os.path.join(tempfile.gettempdir(), "branchlab-run-%d" % uid))
+    return places
+
+
+def _made(path: str) -> str:
+    """Nothing if the folder is there and ours alone, else the reason why not."""
+    try:
+        os.mkdir(path, 0o700)
+    except FileExistsError:
+        pass
+    except OSError as error:
+        return "%s: %s" % (path, error.strerror)
+    found = os.lstat(path)
+    if not stat.S_ISDIR(found.st_mode):
+        return "%s is not a folder" % path
+    if found.st_uid != os.geteuid():
+        return "%s belongs to user %d" % (path, found.st_uid)
+    if found.st_mode & 0o022:
+        return "%s can be written by others" % path
+    return ""

@@ -1,0 +1,135 @@
+"""Waits until nothing is under way between the lab's hosts: connections, the line's queues, counters."""
+
+import ipaddress
+import socket
+import struct
+import sys
+import time
+from typing import Any, Dict, List, NamedTuple, Optional, Set, Tuple
+
+from ssh_agents import netlink, protocol
+
+_LISTEN, _TIME_WAIT = 0x0A, 0x06
+_LOOK_S = 0.02
+
+
+class Connection(NamedTuple):
+    """One line of /proc/net/tcp."""
+
+    here: str
+    here_port: int
+    far: str
+    far_port: int
+    state: int
+
+    def __str__(self) -> str:
+        return "%s port %d with %s port %d" % (self.here, self.here_port, self.far, self.far_port)
+
+
+def wait(args: Dict[str, Any], call: protocol.Call) -> Dict[str, Any]:
+    """Until for `still_s` seconds on end no connection of `ports` with `peers` (none: anybody) exists, the
+    line's queues are empty and no counter moves. `quiet` is False if that did not come within `timeout_s`."""
+    peers = {_plain(text) for text in protocol.need_strings(args, "peers", [])}
+    ports = _ports(args)
+    still_s = protocol.need(args, "still_s", float, 0.2)
+    timeout_s = protocol.need(args, "timeout_s", float, 10.0)
+    with netlink.route_socket() as route, netlink.filter_socket() as nft:
+        return _waited(call, lambda: _look(route, nft, peers, ports), still_s, timeout_s)
+
+
+def _waited(call: protocol.Call, look: Any, still_s: float, timeout_s: float) -> Dict[str, Any]:
+    began = since = time.monotonic()
+    before: Optional[Dict[str, Tuple[int, int]]] = None
+    why = ""
+    while True:
+        trouble, counters = look()
+        now = time.monotonic()
+        if trouble or counters != before:
+            why = trouble or "bytes arrived"
+            before, since = counters, now
+        if now - since >= still_s:
+            return {"quiet": True, "waited_s": now - began, "why": ""}
+        if now - began >= timeout_s:
+            return {"quiet": False, "waited_s": now - began, "why": why or "not long enough without traffic"}
+        if call.wait_cancelled(_LOOK_S):
+            raise protocol.Refused("cancelled", "waiting for quiet was cancelled")
+
+
+def _look(
+    route: netlink.Socket, nft: netlink.Socket, peers: Set[str], ports: Set[int]
+) -> Tuple[str, Dict[str, Tuple[int, int]]]:
+    """What is under way (empty: nothing), and all counters."""
+    counters = netlink.counters(nft)
+    waiting = backlog(netlink.queues(route))
+    if waiting:
+        return "%d bytes wait in the line's queues" % waiting, counters
+    open_ones = busy(_connections(), peers, ports)
+    return ("a connection is open: " + str(open_ones[0]) if open_ones else ""), counters
+
+
+def backlog(queues: List[netlink.Queue]) -> int:
+    """Bytes that wait in the line's own queues; 0 without a line."""
+    return sum(
+        one.backlog_bytes for one in queues if one.handle in (netlink.QUEUE_HANDLE, netlink.NETEM_HANDLE)
+    )
+
+
+def busy(found: List[Connection], peers: Set[str], ports: Set[int]) -> List[Connection]:
+    """Connections of these ports, at either end, with these peers (none: anybody), not over yet."""
+    return [
+        one
+        for one in found
+        if one.state not in (_LISTEN, _TIME_WAIT)
+        and ports & {one.here_port, one.far_port}
+        and (not peers or one.far in peers)
+    ]
+
+
+def connections(text: str) -> List[Connection]:
+    """From the text of /proc/net/tcp or tcp6."""
+    found = []
+    for line in text.splitlines()[1:]:
+        words = line.split()
+        if len(words) > 3:
+            here, far = _end(words[1]), _end(words[2])
+            found.append(Connection(here[0], here[1], far[0], far[1], int(words[3], 16)))
+    return found
+
+
+def _connections() -> List[Connection]:
+    found: List[Connection] = []
+    for path in ("/proc/net/tcp", "/proc/net/tcp6"):
+        try:
+            with open(path) as file:
+                found += connections(file.read())
+        except FileNotFoundError:
+            continue  # a kernel without IPv6
+    return found
+
+
+def _end(word: str) -> Tuple[str, int]:
+    """Address and port from `0100007F:0016`: 32-bit words in the machine's own byte order."""
+    digits, port = word.split(":")
+    packed = b"".join(
+        struct.pack("=I" if sys.byteorder == "little" else ">I", int(digits[place : place + 8], 16))
+        for place in range(0, len(digits), 8)
+    )
+    family = socket.AF_INET if len(packed) == 4 else socket.AF_INET6
+    return _plain(socket.inet_ntop(family, packed)), int(port, 16)
+
+
+def _plain(text: str) -> str:
+    """An address as it is compared: IPv4 in IPv6 as IPv4."""
+    try:
+        address = ipaddress.ip_address(text)
+    except ValueError:
+        raise protocol.Refused("bad-request", "%r is not an IP address" % text) from None
+    mapped = address.ipv4_mapped if isinstance(address, ipaddress.IPv6Address) else None
+    return str(mapped or address)
+
+
+def _ports(args: Dict[str, Any]) -> Set[int]:
+    ports = protocol.need(args, "ports", list, [])
+    if not all(isinstance(port, int) and 0 < port < 65536 for port in ports):
+        raise protocol.Refused("bad-request", "ports must be numbers from 1 to 65535, not %r" % (ports,))
+    return set(ports)

@@ -1,0 +1,139 @@
+"""Counts IP bytes per far host, where they arrive and where they leave, in an nftables table of our own.
+
+Arriving packets are counted at the input hook, which is after the line's queue on the IFB; leaving ones at
+the output hook, before any queue. A counter's name holds the peer's, so that the kernel alone says what is
+counted: `i` or `o`, then the name's UTF-8 bytes as hex digits.
+"""
+
+import ipaddress
+import time
+from typing import Any, Dict, List, Tuple
+
+from ssh_agents import netlink, protocol, tool
+
+Counters = Dict[str, Dict[str, int]]
+
+
+def start(args: Dict[str, Any], call: protocol.Call) -> Dict[str, Any]:
+    """Begin to count, from zero, for the `peers` and past the `exempt`; replaces what was counted before."""
+    peers, exempt = _peers(args), _exempt(args)
+    text = ruleset(peers, exempt)
+    call.promise({"kind": "traffic", "exclusive": True})
+    tool.run(["nft", "-f", "-"], text)
+    return {"table": "inet " + netlink.TABLE}
+
+
+def read(args: Dict[str, Any], call: protocol.Call) -> Dict[str, Any]:
+    """All counters now, in one look. Refuses with `touched` if the table is not there."""
+    with netlink.filter_socket() as ask:
+        return _sample(ask)
+
+
+def stream(args: Dict[str, Any], call: protocol.Call) -> Dict[str, Any]:
+    """Say all counters every `period_s`, until cancelled; the last word has them once more."""
+    period_s = protocol.need(args, "period_s", float, 0.1)
+    if not 0.01 <= period_s <= 3600:
+        raise protocol.Refused("bad-request", "a period is 0.01 to 3600 seconds, not %r" % period_s)
+    with netlink.filter_socket() as ask:
+        due = time.monotonic()
+        while not call.wait_cancelled(max(0.0, due - time.monotonic())):
+            call.say("sample", _sample(ask))
+            # A sample that came late is not made up for: the next ones keep the pace.
+            due = max(due + period_s, time.monotonic())
+        return _sample(ask)
+
+
+def undo(entry: Dict[str, Any]) -> str:
+    """Remove the table, if it is there."""
+    with netlink.filter_socket() as ask:
+        if netlink.TABLE not in netlink.tables(ask):
+            return ""
+    # Named first, so that deleting succeeds also if somebody else was quicker.
+    tool.run(["nft", "-f", "-"], "table inet {0}\ndelete table inet {0}\n".format(netlink.TABLE))
+    return "traffic counters (table inet %s) removed" % netlink.TABLE
+
+
+def ruleset(peers: List[Tuple[str, List[str]]], exempt: List[Tuple[str, int]]) -> str:
+    """What nft reads: the whole table, in place of an earlier one, in one transaction."""
+    lines = ["table inet {0}".format(netlink.TABLE), "delete table inet {0}".format(netlink.TABLE)]
+    lines.append("table inet %s {" % netlink.TABLE)
+    for name, _ in peers:
+        lines += ["counter %s { }" % counter("i", name), "counter %s { }" % counter("o", name)]
+    for chain, side, letter in (("input", "saddr", "i"), ("output", "daddr", "o")):
+        lines.append("chain %s { type filter hook %s priority -310; policy accept;" % (chain, chain))
+        for address, port in exempt:
+            for end in ("sport", "dport"):
+                lines.append("%s %s %s tcp %s %d return" % (_family(address), side, address, end, port))
+        for name, addresses in peers:
+            for address in addresses:
+                lines.append(
+                    "%s %s %s counter name %s" % (_family(address), side, address, counter(letter, name))
+                )
+        lines.append("}")
+    lines.append("}")
+    return "\n".join(lines) + "\n"
+
+
+def counter(letter: str, peer: str) -> str:
+    """A counter's name."""
+    return letter + peer.encode().hex()
+
+
+def by_peer(found: Dict[str, Tuple[int, int]]) -> Counters:
+    """From counters by name to figures by peer; names of another make are left out."""
+    peers: Counters = {}
+    for name, (size, packets) in found.items():
+        try:
+            peer = bytes.fromhex(name[1:]).decode()
+        except ValueError:
+            continue
+        side = {"i": "in", "o": "out"}.get(name[:1])
+        if side:
+            peers.setdefault(peer, {}).update({side + "_bytes": size, side + "_packets": packets})
+    return peers
+
+
+def _sample(ask: netlink.Socket) -> Dict[str, Any]:
+    counters = by_peer(netlink.counters(ask))
+    if not counters:
+        raise protocol.Refused(
+            "touched", "the counters are gone: nobody counts any more", "table inet " + netlink.TABLE
+        )
+    return {"t": time.monotonic(), "counters": counters}
+
+
+def _family(address: str) -> str:
+    return "ip6" if ":" in address else "ip"
+
+
+def _address(value: Any) -> str:
+    try:
+        return str(ipaddress.ip_address(value if isinstance(value, str) else ""))
+    except ValueError:
+        raise protocol.Refused("bad-request", "%r is not an IP address" % (value,)) from None
+
+
+def _peers(args: Dict[str, Any]) -> List[Tuple[str, List[str]]]:
+    found: Dict[str, List[str]] = {}
+    for one in protocol.need(args, "peers", list):
+        if not isinstance(one, dict):
+            raise protocol.Refused("bad-request", "a peer has a name and addresses, not %r" % (one,))
+        name = protocol.need(one, "name", str)
+        if not 1 <= len(name.encode()) <= 60 or name in found:
+            raise protocol.Refused("bad-request", "a peer's name is 1 to 60 bytes and given once: %r" % name)
+        found[name] = [_address(text) for text in protocol.need_strings(one, "addresses")]
+        if not found[name]:
+            raise protocol.Refused("bad-request", "peer %r has no address" % name)
+    if not found:
+        raise protocol.Refused("bad-request", "no peers to count for")
+    return sorted(found.items())
+
+
+def _exempt(args: Dict[str, Any]) -> List[Tuple[str, int]]:
+    found = set()
+    for one in protocol.need(args, "exempt", list, []):
+        port = protocol.need(one if isinstance(one, dict) else {}, "port", int)
+        if not 0 < port < 65536:
+            raise protocol.Refused("bad-request", "%r is no port" % port)
+        found.add((_address(one.get("address")), port))
+    return sorted(found)

@@ -1,0 +1,162 @@
+"""Cells and verdicts: medians, ranges, bytes, and when a difference is called one."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from runs_made import FAST, SLOW, cells_experiment, few, finished, made, results, started
+
+from lab.analysis.cells import Cell, cells, compared
+from lab.events import RunStarted, Standing, TrialFinished
+from lab.model import DISABLED, ProxyState, Trial
+
+FULL = ProxyState(full=100)
+
+
+def one(wall: dict[ProxyState, list[float]], **more: object) -> dict[str, Cell]:
+    """Cells by state of a Get on one line, with these times per attempt."""
+    states = tuple(wall)
+    first = started(cells_experiment(states=states, attempts=max(map(len, wall.values()))))
+    ended = [
+        finished(trial, wall[trial.treatment.state][trial.attempt - 1])
+        for trial in first.trials
+        if trial.attempt <= len(wall[trial.treatment.state])
+    ]
+    return {cell.state: cell for cell in cells(first, ended, **more)}  # type: ignore[arg-type]
+
+
+def test_median_and_range_come_from_kept_attempts_only() -> None:
+    first = started(cells_experiment(states=[DISABLED], attempts=5, warm_up=1))
+    times = {1: 9.0, 2: 3.0, 3: 1.0, 4: 2.0, 5: 99.0}
+    ended = [
+        finished(trial, times[trial.attempt], **({"standing": Standing.VOID} if trial.attempt == 5 else {}))
+        for trial in first.trials
+    ]
+    (cell,) = cells(first, ended)
+    assert (cell.planned, cell.kept, cell.void, cell.failed, cell.excluded) == (4, 3, 1, 0, 0)
+    assert (cell.median_s, cell.low_s, cell.high_s) == (2.0, 1.0, 3.0)
+
+
+def test_an_excluded_trial_is_counted_as_excluded_and_as_nothing_else() -> None:
+    first = started(cells_experiment(states=[DISABLED]))
+    ended = results(first, lambda trial: float(trial.number))
+    (cell,) = cells(first, ended, excluded={3})
+    assert (cell.kept, cell.excluded, cell.high_s) == (2, 1, 2.0)
+
+
+def test_bytes_are_medians_per_kept_trial_and_unknown_stays_unknown() -> None:
+    first = started(cells_experiment(states=[FULL]))
+    ended = [
+        finished(trial, 1.0, bytes={"client>proxy": 100 * trial.attempt}, served_bytes=10 * trial.attempt)
+        for trial in first.trials
+    ]
+    (cell,) = cells(first, ended)
+    assert cell.bytes["client>proxy"] == 200
+    assert cell.bytes["client>server"] is None
+    assert (cell.served_bytes, cell.direct_bytes, cell.traffic_trials) == (20, None, 3)
+
+
+def test_a_launch_gives_bytes_and_no_time() -> None:
+    first = started(
+        cells_experiment(
+            operations=["history"], states=[DISABLED, FULL], disabled_only=("history",), launches=True
+        )
+    )
+    ended = [finished(trial, 5.0, bytes={"server>proxy": 77}) for trial in first.trials]
+    base, launched = cells(first, ended)
+    assert (launched.state, launched.planned, launched.kept, launched.median_s) == ("100 %", 0, 0, None)
+    assert (launched.bytes["server>proxy"], launched.traffic_trials, launched.verdict) == (77, 1, "too-few")
+    assert (base.kept, base.verdict) == (3, "base")
+
+
+def test_cells_come_by_line_operation_and_state_with_disabled_first() -> None:
+    first = started(
+        cells_experiment(
+            [FAST, SLOW], ["diff", "get"], [FULL, ProxyState(full=37.5), DISABLED], order="published"
+        )
+    )
+    told = [(cell.line, cell.operation, cell.state) for cell in cells(first, [])]
+    one_line = [(name, state) for name in ("get", "diff") for state in ("disabled", "37.5 %", "100 %")]
+    assert told == [(line, *rest) for line in (FAST, SLOW) for rest in one_line]
+
+
+@pytest.mark.parametrize(
+    ("base", "other", "tool_start_s", "verdict"),
+    [
+        ([6.0, 6.1, 6.2], [0.8, 0.9, 1.0], 0.0, "faster"),
+        ([0.8, 0.9, 1.0], [6.0, 6.1, 6.2], 0.0, "slower"),
+        ([6.0, 6.1, 6.2], [5.0, 5.1, 6.0], 0.0, "no-difference"),  # the ranges touch
+        ([0.100, 0.101, 0.102], [0.085, 0.085, 0.085], 0.0, "no-difference"),  # 16 ms
+        ([0.100, 0.101, 0.102], [0.060, 0.061, 0.062], 0.0, "faster"),  # 40 ms
+        ([0.100, 0.101, 0.102], [0.060, 0.061, 0.062], 0.050, "no-difference"),  # the tool's start
+        ([6.0, 6.1, 6.2], [0.8], 0.0, "too-few"),
+        ([6.0], [0.8, 0.9, 1.0], 0.0, "too-few"),
+    ],
+)
+def test_the_rule_of_a_difference(
+    base: list[float], other: list[float], tool_start_s: float, verdict: str
+) -> None:
+    told = one({DISABLED: base, FULL: other}, tool_start_s=tool_start_s)
+    assert told["100 %"].verdict == verdict
+    assert told["disabled"].verdict == "base"
+
+
+def test_without_a_base_nothing_is_claimed() -> None:
+    told = one({ProxyState(full=0): [6.0, 6.1], FULL: [1.0, 1.1]})
+    assert {cell.verdict for cell in told.values()} == {"too-few"}
+
+
+def test_only_void_trials_make_a_void_cell() -> None:
+    first = started(cells_experiment(states=[DISABLED, FULL]))
+    ended = [
+        finished(trial, 1.0, **({"standing": Standing.VOID} if trial.treatment.state == FULL else {}))
+        for trial in first.trials
+    ]
+    assert [cell.verdict for cell in cells(first, ended)] == ["base", "void"]
+
+
+@few
+@given(made(), st.randoms(use_true_random=False))
+def test_the_order_of_trials_does_not_matter(
+    run: tuple[RunStarted, list[TrialFinished]], dice: random.Random
+) -> None:
+    first, ended = run
+    shuffled = list(ended)
+    dice.shuffle(shuffled)
+    assert cells(first, shuffled) == cells(first, ended)
+
+
+@few
+@given(made())
+def test_every_cell_adds_up(run: tuple[RunStarted, list[TrialFinished]]) -> None:
+    first, ended = run
+    told = cells(first, ended)
+    assert {(cell.line, cell.operation, cell.proxy) for cell in told} == {
+        (t.treatment.line, t.treatment.operation, t.treatment.state) for t in first.trials
+    }
+    for cell in told:
+        assert cell.kept + cell.void + cell.failed + cell.excluded <= cell.planned
+        assert (cell.median_s is None) == (cell.kept == 0)
+        if cell.median_s is not None:
+            assert cell.low_s is not None
+            assert cell.high_s is not None
+            assert cell.low_s <= cell.median_s <= cell.high_s
+
+
+@few
+@given(st.lists(st.floats(0, 10), min_size=2, max_size=4), st.lists(st.floats(0, 10), min_size=2, max_size=4))
+def test_faster_and_slower_mirror_each_other(base: list[float], other: list[float]) -> None:
+    told = one({DISABLED: base, FULL: other})
+    mirror = {"faster": "slower", "slower": "faster"}
+    forth = compared(told["100 %"], told["disabled"])
+    assert compared(told["disabled"], told["100 %"]) == mirror.get(forth, forth)
+
+
+def test_results_of_trials_that_are_not_planned_are_left_alone() -> None:
+    first = started(cells_experiment(states=[DISABLED]))
+    stranger = Trial(number=99, block=1, treatment=first.trials[0].treatment, attempt=9)
+    (cell,) = cells(first, [finished(stranger, 1.0)])
+    assert cell.kept == 0

@@ -1,0 +1,504 @@
+"""The command line as scripts and people call it: names, exit codes, what is printed where."""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+from fake_testbed import FakeTestbed
+
+from lab import store
+from lab.__main__ import DEMO, cli
+from lab.cli import trouble
+from lab.cli.parts import Parts
+from lab.errors import AgentRefused, ConnectionLost, HostLacks, HostUnreachable
+from lab.events import TrialFinished
+from lab.model import PAIRS, Experiment, Lab
+
+ROOT = Path(__file__).parent.parent
+
+HOSTS = """
+schema = 1
+name = "Test office"
+
+[hosts.server]
+role = "server"
+ssh = "admin@server.example.com"
+address = "198.51.100.10"
+root = "direct"
+
+[hosts.proxy]
+role = "proxy"
+ssh = "proxy.example.com"
+address = "198.51.100.11"
+cache = { kind = "apache-disk", folder = "/var/cache/branchlab" }
+url = "http://198.51.100.11:8081"
+
+[hosts.client]
+role = "client"
+ssh = "desk-1"
+address = "198.51.100.12"
+"""
+
+SMALL = """
+[[experiments]]
+name = "Proxy efficiency (quick)"
+data = "quick"
+operations = ["get", "diff"]
+lines = ["512/1024 kbit/s"]
+states = ["disabled", "100 %"]
+attempts = 3
+warm_up = 1
+seed = 2008
+
+[[experiments]]
+name = "Only Get"
+data = "quick"
+operations = ["get"]
+lines = ["512/1024 kbit/s"]
+states = ["disabled"]
+attempts = 3
+warm_up = 1
+seed = 7
+"""
+
+
+@dataclass(frozen=True)
+class Found:
+    """One line of `check`."""
+
+    host: str
+    ok: bool
+    text: str
+    advice: str = ""
+
+
+@dataclass
+class World:
+    """Parts that work without a host, and what was asked of them."""
+
+    profile: Path
+    bed: FakeTestbed = field(default_factory=lambda: FakeTestbed(samples=2))
+    touched: list[str] = field(default_factory=list)
+    window: list[tuple[str | None, str | None, bool]] = field(default_factory=list)
+    display: bool = False
+    found: list[Found] = field(default_factory=list)
+    window_code: int = 0
+    signals: list[object] = field(default_factory=list)
+
+    @property
+    def parts(self) -> Parts:
+        return Parts(
+            testbed=self._testbed,
+            check=self._check,
+            commands=lambda lab, experiment: {"desk-1": [["svn", "checkout", "a b"]]},
+            revert=lambda lab: {"server": ["the line"], "client": []},
+            tied_lab=self._tied,
+            window=lambda: self._open,
+            display_there=lambda: self.display,
+        )
+
+    def call(self, *words: str, input: str = "") -> Result:  # noqa: A002
+        return CliRunner().invoke(cli, list(words), obj=self.parts, input=input)
+
+    def _testbed(self, lab: Lab) -> FakeTestbed:
+        self.touched.append("testbed")
+        return self.bed
+
+    def _check(self, lab: Lab, experiment: Experiment | None) -> list[Found]:
+        self.touched.append("check")
+        return self.found
+
+    @contextmanager
+    def _tied(self) -> Iterator[Path]:
+        self.touched.append("up")
+        try:
+            yield self.profile
+        finally:
+            self.touched.append("down")
+
+    def _open(self, profile: str | None = None, experiment: str | None = None, run: bool = False) -> int:
+        self.window.append((profile, experiment, run))
+        self.signals = [signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGHUP)]
+        if run and profile:
+            self.call("run", profile, "--headless")  # the window's own run
+        return self.window_code
+
+
+@pytest.fixture
+def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> World:
+    monkeypatch.setenv("BRANCHLAB_DATA", str(tmp_path / "data"))
+    path = tmp_path / "office.toml"
+    path.write_text(HOSTS + SMALL)
+    return World(path)
+
+
+def test_run_prints_one_line_per_trial_then_table_answers_and_the_file(world: World) -> None:
+    told = world.call("run", str(world.profile))
+    assert told.exit_code == 0, told.output
+    assert all(f"{n:>2}/12  " in told.stdout for n in range(1, 13))
+    heads = next(line for line in told.stdout.splitlines() if line.startswith("operation"))
+    assert heads.split() == ["operation", "disabled", "100", "%", "100", "%", "against", "disabled"]
+    assert "On 512/1024 kbit/s a full cache pays for Get." in told.stdout
+    assert "1. Which operations get faster with the proxy, and how much?" in told.stdout
+    (head,) = store.runs()
+    assert f"Run file: {head.file}" in told.stdout
+    assert f" show {head.file}" in told.stdout
+    assert told.stderr == ""
+
+
+def test_the_experiment_is_chosen_by_name_or_a_part_of_it(world: World) -> None:
+    assert "Only Get, 3 trials" in world.call("run", str(world.profile), "--experiment", "only").stdout
+    told = world.call("run", str(world.profile), "--experiment", "Nothing")
+    assert told.exit_code == 2
+    assert "`Only Get`" in told.stderr
+
+
+def test_show_json_is_the_promise(world: World) -> None:
+    assert world.call("run", str(world.profile)).exit_code == 0
+    told = json.loads(world.call("show", "last", "--json").stdout)
+    assert list(told) == [
+        "run", "experiment", "outcome", "seed", "order", "cells", "lines", "overhead_s", "findings",
+    ]  # fmt: skip
+    assert (told["outcome"], told["seed"], told["order"]) == ("done", 2008, "blocks")
+    assert [(cell["operation"], cell["state"]) for cell in told["cells"]] == [
+        ("get", "disabled"), ("get", "100 %"), ("diff", "disabled"), ("diff", "100 %"),
+    ]  # fmt: skip
+    first = told["cells"][0]
+    assert list(first) == [
+        "operation", "state", "line", "kept", "void", "excluded", "median_s", "low_s", "high_s", "bytes",
+        "served_bytes", "relayed_bytes", "direct_bytes", "verdict",
+    ]  # fmt: skip
+    assert first["line"] == {
+        "upload_bps": 512_000, "download_bps": 1_024_000, "delay_s": 0, "jitter_s": 0, "loss": 0,
+        "queue_bytes": 128_000,
+    }  # fmt: skip
+    assert (first["kept"], first["void"], first["excluded"], first["verdict"]) == (2, 0, 0, "base")
+    assert first["low_s"] <= first["median_s"] <= first["high_s"]
+    assert tuple(first["bytes"]) == PAIRS
+    assert told["cells"][1]["verdict"] == "faster"
+    assert told["lines"] == [
+        {
+            "asked": {"upload_bps": 512_000, "download_bps": 1_024_000},
+            "read_back": {"upload_bps": 512_000, "download_bps": 1_024_000},
+            "achieved": {"upload_bps": 0.95 * 512_000, "download_bps": 0.95 * 1_024_000},
+        }
+    ]
+    assert [finding["question"] for finding in told["findings"]] == [1, 2, 3, 4, 5]
+    assert told["overhead_s"] == pytest.approx(0.4)
+
+
+def test_json_numbers_are_those_of_the_trials(world: World) -> None:
+    world.call("run", str(world.profile))
+    told = json.loads(world.call("show", "last", "--json").stdout)
+    with store.opened(store.found("last")) as record:
+        plan = {trial.number: trial for trial in record.run_started.trials}
+        kept: list[TrialFinished] = [
+            one
+            for one in record.trials()
+            if plan[one.trial].treatment.operation == "get" and plan[one.trial].counted
+            if not plan[one.trial].treatment.state.enabled
+        ]
+    walls = sorted(one.wall_s or 0 for one in kept)
+    assert told["cells"][0]["median_s"] == pytest.approx(sum(walls) / 2)
+    assert [told["cells"][0]["low_s"], told["cells"][0]["high_s"]] == walls
+
+
+def test_runs_are_listed_newest_first(world: World) -> None:
+    assert "no runs yet" in world.call("runs").stdout
+    assert json.loads(world.call("runs", "--json").stdout) == []
+    world.call("run", str(world.profile))
+    world.call("run", str(world.profile), "--experiment", "Only Get")
+    told = json.loads(world.call("runs", "--json").stdout)
+    assert [list(one) for one in told] == [["run", "experiment", "outcome", "started", "file"]] * 2
+    assert told[0]["experiment"] == "Only Get"
+    assert told[0]["started"] > told[1]["started"]
+    assert "Only Get" in world.call("runs").stdout
+
+
+@pytest.mark.parametrize("name", ["last", "id", "prefix", "path"])
+def test_a_run_is_named_in_four_ways(world: World, name: str) -> None:
+    world.call("run", str(world.profile))
+    (head,) = store.runs()
+    named = {"last": "last", "id": head.run, "prefix": head.run[:-2], "path": str(head.file)}[name]
+    told = world.call("show", named)
+    assert told.exit_code == 0, told.output
+    assert f"run {head.run}" in told.stdout
+
+
+def test_a_run_that_is_not_there_is_bad_input(world: World) -> None:
+    for words in (["show", "nothing"], ["show", "nothing", "--json"], ["export", "nothing", "a.csv"]):
+        told = world.call(*words)
+        assert (told.exit_code, told.stdout) == (2, "")
+        assert "there is no run `nothing`" in told.stderr
+
+
+def test_export_writes_what_the_ending_says(world: World, tmp_path: Path) -> None:
+    world.call("run", str(world.profile))
+    assert world.call("export", "last", str(tmp_path / "a.csv")).exit_code == 0
+    assert world.call("export", "last", str(tmp_path / "a.jsonl")).exit_code == 0
+    with (tmp_path / "a.csv").open() as file:
+        rows = list(csv.DictReader(file))
+    lines = [json.loads(line) for line in (tmp_path / "a.jsonl").read_text().splitlines()]
+    assert len(rows) == len(lines) == 12
+    assert [float(row["wall_s"]) for row in rows] == [line["wall_s"] for line in lines]
+    assert world.call("export", "last", str(tmp_path / "a.xls")).exit_code == 2
+    assert world.call("export", "last", str(tmp_path / "a.csv")).exit_code == 2
+    assert world.call("export", "last", str(tmp_path / "a.csv"), "--overwrite").exit_code == 0
+
+
+def test_plan_prints_trials_commands_and_duration_and_touches_no_host(world: World) -> None:
+    told = world.call("plan", str(world.profile))
+    assert told.exit_code == 0, told.output
+    assert "12 trials, order blocks, seed 2008" in told.stdout
+    assert sum("attempt " in line for line in told.stdout.splitlines()) == 12
+    assert "On desk-1:\n  svn checkout 'a b'" in told.stdout
+    assert "a rough guess from the" in told.stdout
+    assert world.touched == []
+    assert store.runs() == ()
+    world.call("run", str(world.profile))
+    (head,) = store.runs()
+    assert f"(as measured in run {head.run})" in world.call("plan", str(world.profile)).stdout
+
+
+@pytest.mark.parametrize(
+    ("was", "becomes", "named"),
+    [
+        ('role = "client"', 'role = "clerk"', "clerk"),
+        ("512/1024 kbit/s", "0/1024 kbit/s", "0"),
+        ("512/1024 kbit/s", "128 kilobananas", "kilobananas"),
+        (', folder = "/var/cache/branchlab"', "", "folder"),
+        ("warm_up = 1", "warm_up = 3", "warm"),
+    ],
+)
+def test_a_wrong_profile_is_refused_before_any_host_is_touched(
+    world: World, was: str, becomes: str, named: str
+) -> None:
+    world.profile.write_text(world.profile.read_text().replace(was, becomes))
+    for command in ("run", "plan", "check"):
+        told = world.call(command, str(world.profile))
+        assert (told.exit_code, told.stdout) == (2, ""), told.output
+        assert named in told.stderr
+    assert world.touched == []
+    assert store.runs() == ()
+
+
+def test_a_profile_that_is_not_there_is_bad_input(world: World) -> None:
+    told = world.call("run", "/nowhere/at/all.toml")
+    assert told.exit_code == 2
+    assert "/nowhere/at/all.toml" in told.stderr
+
+
+def test_failed_trials_make_exit_code_1(world: World) -> None:
+    world.bed = FakeTestbed(failing={5: "svn: E175002: no such proxy"}, samples=2)
+    told = world.call("run", str(world.profile))
+    assert told.exit_code == 1
+    assert "failed: client: svn: E175002: no such proxy" in told.stdout
+    assert "1 failed" in told.stdout
+
+
+def test_a_cell_without_a_kept_attempt_makes_exit_code_1(world: World) -> None:
+    world.bed = FakeTestbed(
+        void=dict.fromkeys(range(1, 13), "bypassed: nothing went through the proxy"), samples=2
+    )
+    told = world.call("run", str(world.profile))
+    assert told.exit_code == 1
+    assert "without proof: bypassed" in told.stdout
+    assert "12 trials are without proof" not in told.stdout  # the warm-ups are none of it
+    assert "8 trials are without proof" in told.stdout
+
+
+def test_a_host_out_of_reach_makes_exit_code_3_with_reason_and_advice(world: World) -> None:
+    world.bed = FakeTestbed(opening=HostUnreachable("no answer on port 22", host="desk-1"))
+    told = world.call("run", str(world.profile))
+    assert told.exit_code == 3
+    assert "Why: desk-1: no answer on port 22" in told.stdout
+    assert f"What to do: {HostUnreachable.advice}" in told.stdout
+    (head,) = store.runs()
+    assert head.outcome == "failed"
+
+
+def test_contact_lost_in_the_middle_keeps_what_is_finished(world: World) -> None:
+    world.bed = FakeTestbed(at={7: ConnectionLost("the stream ended", host="server")}, samples=4)
+    told = world.call("run", str(world.profile))
+    assert told.exit_code == 3
+    assert "failed. Trials: 2 kept, 4 warm-up (of 12 planned)." in told.stdout
+
+
+def test_a_defect_is_one_sentence_and_a_report(world: World, tmp_path: Path) -> None:
+    world.bed = FakeTestbed(at={3: ZeroDivisionError("oh")}, samples=4)
+    told = world.call("run", str(world.profile))
+    assert told.exit_code == trouble.DEFECT
+    assert "this is a defect of BranchLab, not of your hosts: ZeroDivisionError: oh" in told.stderr
+    assert "Traceback" not in told.output
+    (report,) = (tmp_path / "data" / "reports").iterdir()
+    assert str(report) in told.stderr
+    assert "Traceback" in report.read_text()
+
+
+def test_exit_codes_by_kind_of_failure() -> None:
+    assert trouble.code_of(HostLacks("no netem")) == 3
+    assert trouble.code_of(AgentRefused("no", kind="missing")) == 3
+
+
+def test_check_says_what_is_missing(world: World) -> None:
+    world.found = [Found("server", True, "HTB, IFB and netem are there")]
+    told = world.call("check", str(world.profile))
+    assert told.exit_code == 0
+    assert "everything is there" in told.stdout
+    world.found.append(Found("proxy", False, "no apache2", "Install apache2-bin."))
+    told = world.call("check", str(world.profile), "--experiment", "Only Get")
+    assert told.exit_code == 3
+    assert "missing  proxy: no apache2" in told.stdout
+    assert "what to do: Install apache2-bin." in told.stdout
+    assert "1 of 2" in told.stdout
+
+
+def test_revert_says_what_it_took_back(world: World) -> None:
+    told = world.call("revert", str(world.profile))
+    assert told.exit_code == 0
+    assert told.stdout == "server: the line\nclient: nothing was left to take back\n"
+
+
+def test_demo_makes_a_lab_runs_and_takes_it_down(world: World) -> None:
+    told = world.call("demo")
+    assert told.exit_code == 0, told.output
+    assert world.touched == ["up", "testbed", "down"]
+    assert DEMO in told.stdout
+    assert world.window == []
+
+
+def test_demo_takes_its_lab_down_also_when_the_run_fails(world: World) -> None:
+    world.bed = FakeTestbed(at={3: ZeroDivisionError("oh")}, samples=4)
+    assert world.call("demo").exit_code == trouble.DEFECT
+    assert world.touched[-1] == "down"
+
+
+def test_with_a_display_demo_and_run_open_the_window_and_headless_does_not(world: World) -> None:
+    world.display = True
+    told = world.call("demo")
+    assert told.exit_code == 0
+    (head,) = store.runs()
+    assert told.stdout.startswith(f"Run file: {head.file}\nTo see it again: ")
+    assert world.signals == [signal.SIG_DFL, signal.SIG_DFL]
+    assert world.call("run", str(world.profile), "--experiment", "Only Get").exit_code == 0
+    assert world.window == [(str(world.profile), DEMO, True), (str(world.profile), "Only Get", True)]
+    assert world.call("demo", "--headless").exit_code == 0
+    assert world.call("run", str(world.profile), "--headless").exit_code == 0
+    assert len(world.window) == 2
+    world.window_code = 1
+    assert world.call("demo").exit_code == 1
+
+
+def test_without_a_command_the_window_opens_or_the_way_out_is_named(world: World) -> None:
+    told = world.call()
+    assert told.exit_code == 3
+    assert "there is no display to open a window on" in told.stderr
+    assert "what to do:" in told.stderr
+    world.display = True
+    assert world.call().exit_code == 0
+    assert world.window == [(None, None, False)]
+
+
+def test_unknown_words_are_bad_input(world: World) -> None:
+    for words in (["walk"], ["run"], ["run", "--fast", "x"], ["lab", "up", "--clients", "0"]):
+        assert world.call(*words).exit_code == 2
+
+
+CHILD = """
+import sys
+sys.path[:0] = {paths!r}
+from fake_testbed import FakeTestbed
+from lab.__main__ import cli
+from lab.cli import signals
+from lab.cli.parts import Parts
+bed = FakeTestbed(pace=0.2, samples=4)
+try:
+    with signals.as_interrupts():
+        cli(["run", {profile!r}], obj=Parts(testbed=lambda lab: bed, display_there=lambda: False))
+finally:
+    print("LAST", bed.log[-1], bed.line)
+"""
+
+
+@contextmanager
+def child(world: World) -> Iterator[subprocess.Popen[str]]:
+    """A run in a process of its own, in which a virtual second takes a fifth of a real one."""
+    code = CHILD.format(paths=[str(ROOT), str(ROOT / "tests")], profile=str(world.profile))
+    with subprocess.Popen(
+        [sys.executable, "-u", "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        env={**os.environ}, start_new_session=True,
+    ) as process:  # fmt: skip
+        try:
+            yield process
+        finally:
+            process.kill()
+
+
+def read_until(process: subprocess.Popen[str], test: Callable[[str], bool]) -> str:
+    """Output up to a line that passes; waits on words, and the suite's time-out ends it."""
+    assert process.stdout is not None
+    seen = ""
+    for line in process.stdout:
+        seen += line
+        if test(line):
+            return seen
+    raise AssertionError(f"it never came: {seen} {process.stderr and process.stderr.read()}")
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="signals of POSIX")
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_a_signal_stops_keeps_what_is_finished_and_takes_back(world: World, number: int) -> None:
+    with child(world) as process:
+        read_until(process, lambda line: "2/12  " in line)
+        process.send_signal(number)
+        rest = read_until(process, lambda line: line.startswith("LAST"))
+        assert process.wait() == 130
+    assert "stopping: the trial under way is given up" in rest
+    assert "LAST close None" in rest
+    (head,) = store.runs()
+    assert head.outcome == "stopped"
+    assert 2 <= head.finished < 12
+    told = json.loads(world.call("show", "last", "--json").stdout)
+    assert told["outcome"] == "stopped"
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="signals of POSIX")
+def test_a_run_whose_reader_is_gone_goes_on_to_its_end(world: World) -> None:
+    with child(world) as process:
+        read_until(process, lambda line: "2/12  " in line)
+        assert process.stdout is not None
+        process.stdout.close()
+        process.wait()
+    (head,) = store.runs()
+    assert (head.outcome, head.finished) == ("done", 12)
+
+
+@pytest.mark.parametrize(
+    ("environment", "there"),
+    [
+        ({}, False),
+        ({"DISPLAY": ":4711"}, False),
+        ({"DISPLAY": "x"}, False),
+        ({"QT_QPA_PLATFORM": "offscreen"}, True),
+    ],
+)
+def test_a_display_counts_only_if_it_answers(
+    monkeypatch: pytest.MonkeyPatch, environment: dict[str, str], there: bool
+) -> None:
+    for name in ("DISPLAY", "WAYLAND_DISPLAY", "QT_QPA_PLATFORM"):
+        monkeypatch.delenv(name, raising=False)
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setattr(sys, "platform", "linux")
+    assert Parts().display_there() is there

@@ -1,0 +1,162 @@
+"""What a terminal shows of a run, and how signals become a request to stop."""
+
+from __future__ import annotations
+
+import io
+import os
+import signal
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import pytest
+from fake_testbed import FakeTestbed, small
+from rich.console import Console
+from runs_made import events
+
+from lab.cli import progress, signals, story, tables
+from lab.events import CommandStarted, Event, LineProved, Noted, RunFinished, TrafficSampled
+from lab.live import Live
+from lab.stop import Stop
+
+
+def terminal() -> Console:
+    """A terminal that remembers."""
+    return Console(file=io.StringIO(), force_terminal=True, width=120, highlight=False, markup=False)
+
+
+def text_of(console: Console) -> str:
+    file = console.file
+    assert isinstance(file, io.StringIO)
+    return file.getvalue()
+
+
+def test_a_terminal_shows_bar_time_to_go_trial_traffic_and_last_trial(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(progress, "REDRAW_S", 0.0)
+    out = terminal()
+    with progress.screen(out) as screen:
+        for event in events(small(), FakeTestbed(samples=4)):
+            screen.apply(event)
+    told = text_of(out)
+    for words in (
+        "0 of 12 trials",
+        "time to go: not known yet",
+        "12 of 12 trials",
+        " to go",
+        "now    Get, disabled, 512/1024 kbit/s, attempt 1: ",
+        "server→client ",
+        "last   Get, 100 %, 512/1024 kbit/s, attempt 3: ",
+    ):
+        assert words in told
+
+
+def test_what_must_not_be_missed_scrolls_away_above_the_picture() -> None:
+    out = terminal()
+    told = events(small(), FakeTestbed(failing={2: "svn: no such proxy"}, samples=1))
+    with progress.screen(out) as screen:
+        for event in [*told[:-1], Noted(text="the clock jumped", grade="warn"), Noted(text="calm"), told[-1]]:
+            screen.apply(event)
+    assert "failed: client: svn: no such proxy" in text_of(out)
+    assert "warn: the clock jumped" in text_of(out)
+    assert "calm" not in text_of(out)
+
+
+def test_plain_output_has_one_line_per_trial_and_nothing_of_samples() -> None:
+    out = Console(file=io.StringIO(), width=140)
+    told = events(small(), FakeTestbed(samples=50))
+    with progress.screen(out) as screen:
+        for event in told:
+            screen.apply(event)
+    lines = text_of(out).splitlines()
+    assert sum("attempt" in line for line in lines) == 12
+    assert len(lines) < 30
+
+
+def test_the_picture_is_true_between_and_inside_trials() -> None:
+    live = Live(clock=lambda: 0.0)
+    for event in events(small(), FakeTestbed(samples=2)):
+        live.apply(event)
+        told = text(progress.picture(live))
+        assert f"{live.done} of {live.total} trials" in told
+        if isinstance(event, CommandStarted | TrafficSampled):
+            assert "now    preparing" not in told
+        if isinstance(event, RunFinished):
+            assert "now    between trials" in told
+
+
+def text(shown: object) -> str:
+    console = Console(file=io.StringIO(), width=160)
+    console.print(shown)
+    return text_of(console)
+
+
+def test_an_output_that_fails_does_not_fail_the_run() -> None:
+    class Gone(io.StringIO):
+        def write(self, _: str) -> int:
+            raise OSError(5, "Input/output error")
+
+    seen: list[Event] = []
+    for out in (Console(file=Gone()), Console(file=Gone(), force_terminal=True)):
+        shown: progress.Screen = progress.PlainScreen(out)
+        for event in events(small(), FakeTestbed(samples=1)):
+            shown.apply(event)
+            seen.append(event)
+        story.report(story.summarised(seen), Path("x"), out)
+    assert isinstance(seen[-1], RunFinished)
+
+
+def test_a_proved_line_says_what_the_probe_got() -> None:
+    proved = next(event for event in events(small()) if isinstance(event, LineProved))
+    told = progress.line_of(proved, Live())
+    assert told == "line 512/1024 kbit/s: a probe got 486.4/972.8 kbit/s, round trip 0.2 ms"
+    assert "486.4/972.8 kbit/s" in text(tables.lines([proved]))
+
+
+def test_the_command_is_named_so_that_it_can_be_pasted(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(sys, "argv", [str(tmp_path / "my tools" / "branchlab"), "run"])
+    assert story.command() == f"'{tmp_path}/my tools/branchlab'"
+    monkeypatch.setattr(sys, "argv", [str(tmp_path / "lab" / "__main__.py")])
+    assert story.command() == f"{sys.executable} -m lab"
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "argv", ["bin/branchlab"])
+    assert story.command() == f"{tmp_path}/bin/branchlab"
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="signals of POSIX")
+def test_the_first_signal_asks_and_the_second_ctrl_c_gives_a_hint() -> None:
+    stop, said, heard = Stop(), [], threading.Semaphore(0)
+
+    def say(text: str) -> None:
+        said.append(text)
+        heard.release()
+
+    before = signal.getsignal(signal.SIGINT)
+    with signals.asking(stop, say):
+        os.kill(os.getpid(), signal.SIGINT)
+        assert heard.acquire(timeout=30)
+        assert stop.requested
+        os.kill(os.getpid(), signal.SIGINT)
+        assert heard.acquire(timeout=30)
+    assert said == ["stopping: the trial under way is given up, and the hosts are taken back", signals.HINT]
+    assert signal.getsignal(signal.SIGINT) == before
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="signals of POSIX")
+def test_outside_of_a_run_term_is_an_interrupt() -> None:
+    with signals.as_interrupts(), pytest.raises(KeyboardInterrupt):  # noqa: PT012
+        os.kill(os.getpid(), signal.SIGTERM)
+        threading.Event().wait(30)
+
+
+def test_the_module_can_be_called_and_help_names_every_command() -> None:
+    told = subprocess.run(
+        [sys.executable, "-m", "lab", "--help"],
+        cwd=Path(__file__).parent.parent, capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    for name in ("demo", "check", "plan", "run", "runs", "show", "export", "revert", "lab"):
+        assert f"\n  {name} " in told.stdout

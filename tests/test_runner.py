@@ -1,0 +1,208 @@
+"""The story of a run: the order of its hooks, and its last word whatever happens."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+
+import pytest
+from fake_testbed import FakeTestbed, small
+
+from lab import runner
+from lab.errors import BadInput, HostUnreachable, LabError, TrialFailed
+from lab.events import (
+    Event,
+    Noted,
+    Outcome,
+    RunFinished,
+    RunPaused,
+    RunResumed,
+    RunStarted,
+    Standing,
+    TrafficSampled,
+    TrialFinished,
+    TrialStarted,
+)
+from lab.stop import Stop
+
+TRIALS = 12
+
+
+def told(bed: FakeTestbed, stop: Stop | None = None) -> list[Event]:
+    return list(runner.run(small(), bed, stop or Stop(), lab_name="Fake", run_id="r1"))
+
+
+def last(events: list[Event]) -> RunFinished:
+    assert isinstance(events[-1], RunFinished)
+    assert sum(isinstance(event, RunFinished) for event in events) == 1
+    return events[-1]
+
+
+def results(events: list[Event]) -> list[TrialFinished]:
+    return [event for event in events if isinstance(event, TrialFinished)]
+
+
+def pull(events: Iterator[Event], into: list[Event]) -> None:
+    for event in events:
+        into.append(event)
+
+
+def test_every_trial_is_prepared_run_and_restored_before_the_next() -> None:
+    bed = FakeTestbed()
+    events = told(bed)
+    hooks = [f"{word} {n}" for n in range(1, TRIALS + 1) for word in ("prepare", "run", "restore")]
+    assert bed.log == ["open", *hooks, "close"]
+    assert last(events).outcome is Outcome.DONE
+    assert bed.line is None
+
+
+def test_the_first_word_is_the_whole_plan_and_every_trial_starts_before_it_ends() -> None:
+    events = told(FakeTestbed())
+    first = events[0]
+    assert isinstance(first, RunStarted)
+    assert (first.run, first.lab, first.experiment, len(first.trials)) == ("r1", "Fake", small(), TRIALS)
+    assert first.classes == {"get": "cacheable", "diff": "local"}
+    numbers = [
+        (type(event).__name__, event.trial)
+        for event in events
+        if isinstance(event, TrialStarted | TrialFinished)
+    ]
+    assert numbers == [(name, n) for n in range(1, TRIALS + 1) for name in ("TrialStarted", "TrialFinished")]
+
+
+def test_nothing_happens_before_the_first_event_is_pulled() -> None:
+    bed = FakeTestbed()
+    events = runner.run(small(), bed, Stop())
+    assert bed.log == []
+    assert isinstance(next(events), RunStarted)
+    assert bed.log == []
+    events.close()
+
+
+def test_an_impossible_plan_is_refused_before_anything() -> None:
+    bed = FakeTestbed()
+    with pytest.raises(BadInput):
+        next(runner.run(small(attempts=1), bed, Stop()))
+    assert bed.log == []
+
+
+def test_stop_in_the_middle_restores_then_says_stopped() -> None:
+    bed, stop, seen = FakeTestbed(), Stop(), []
+    for event in runner.run(small(), bed, stop):
+        seen.append(event)
+        if isinstance(event, TrafficSampled) and event.trial == 3:
+            stop.request()
+    assert last(seen).outcome is Outcome.STOPPED
+    assert bed.log[-3:] == ["run 3", "restore 3", "close"]
+    assert [result.trial for result in results(seen)] == [1, 2]
+
+
+def test_a_stop_asked_before_is_noticed_before_any_trial() -> None:
+    bed, stop = FakeTestbed(), Stop()
+    stop.request()
+    assert last(told(bed, stop)).outcome is Outcome.STOPPED
+    assert "prepare 1" not in bed.log
+
+
+def test_a_failed_trial_fails_alone() -> None:
+    bed = FakeTestbed(failing={2: "exit status 1: proxy refused the connection"})
+    events = told(bed)
+    assert last(events).outcome is Outcome.DONE
+    failed = results(events)[1]
+    assert failed.standing is Standing.FAILED
+    assert failed.reason == "client: exit status 1: proxy refused the connection"
+    assert len(results(events)) == TRIALS
+    assert "restore 2" in bed.log
+
+
+def test_a_trial_without_proof_is_void_and_the_run_goes_on() -> None:
+    events = told(FakeTestbed(void={5: "the line was touched"}))
+    assert results(events)[4].standing is Standing.VOID
+    assert last(events).outcome is Outcome.DONE
+
+
+def test_a_host_out_of_reach_fails_the_run_with_advice() -> None:
+    bed = FakeTestbed(at={4: HostUnreachable("no answer", host="proxy")})
+    events = told(bed)
+    end = last(events)
+    assert (end.outcome, end.reason) == (Outcome.FAILED, "proxy: no answer")
+    assert end.advice == HostUnreachable.advice
+    assert len(results(events)) == 3
+    assert bed.log[-2:] == ["restore 4", "close"]
+
+
+def test_failing_to_connect_fails_the_run() -> None:
+    bed = FakeTestbed(opening=HostUnreachable("no answer", host="server"))
+    end = last(told(bed))
+    assert (end.outcome, end.reason) == (Outcome.FAILED, "server: no answer")
+    assert bed.log == ["open"]
+
+
+def test_a_failure_while_undoing_replaces_stopped() -> None:
+    stop = Stop()
+    stop.request()
+    end = last(told(FakeTestbed(closing=LabError("the line could not be lifted", host="server")), stop))
+    assert (end.outcome, end.reason) == (Outcome.FAILED, "server: the line could not be lifted")
+
+
+def test_a_failure_while_undoing_is_told_after_a_finished_run_too() -> None:
+    events = told(FakeTestbed(closing=LabError("the line could not be lifted")))
+    assert last(events).outcome is Outcome.FAILED
+    assert len(results(events)) == TRIALS
+
+
+def test_a_measured_trial_that_could_not_be_put_back_is_told_once_and_noted() -> None:
+    events = told(FakeTestbed(restoring={2: TrialFailed("locks are left")}))
+    assert [result.trial for result in results(events)] == list(range(1, TRIALS + 1))
+    notes = [event for event in events if isinstance(event, Noted)]
+    assert [(note.trial, note.grade, note.text) for note in notes] == [(2, "trouble", "locks are left")]
+
+
+def test_a_defect_says_the_last_word_and_then_crashes() -> None:
+    bed = FakeTestbed(at={2: ZeroDivisionError("oh")})
+    seen: list[Event] = []
+    with pytest.raises(ZeroDivisionError):
+        pull(runner.run(small(), bed, Stop()), seen)
+    assert last(seen).outcome is Outcome.FAILED
+    assert "defect" in last(seen).reason
+    assert bed.log[-2:] == ["restore 2", "close"]
+
+
+def test_abandoning_the_run_takes_everything_back() -> None:
+    bed = FakeTestbed()
+    events = runner.run(small(), bed, Stop())
+    for event in events:
+        if isinstance(event, TrafficSampled):
+            break
+    events.close()
+    assert bed.log == ["open", "prepare 1", "run 1", "restore 1", "close"]
+
+
+def test_a_pause_waits_before_the_next_trial() -> None:
+    bed, stop, seen = FakeTestbed(), Stop(), []
+    for event in runner.run(small(), bed, stop):
+        seen.append(event)
+        if isinstance(event, TrafficSampled) and event.trial == 1:
+            stop.pause()
+        if isinstance(event, RunPaused):
+            assert bed.log[-1] == "restore 1"
+            threading.Timer(0.01, stop.resume).start()
+    kinds = [type(event) for event in seen]
+    assert kinds.index(RunResumed) == kinds.index(RunPaused) + 1
+    assert last(seen).outcome is Outcome.DONE
+
+
+def test_stop_ends_a_pause() -> None:
+    stop, seen = Stop(), []
+    for event in runner.run(small(), FakeTestbed(), stop):
+        seen.append(event)
+        if isinstance(event, TrialFinished):
+            stop.pause()
+        if isinstance(event, RunPaused):
+            stop.request()
+    assert last(seen).outcome is Outcome.STOPPED
+    assert not any(isinstance(event, RunResumed) for event in seen)
+
+
+def test_runs_have_names_of_their_own() -> None:
+    assert runner.new_id() != runner.new_id()

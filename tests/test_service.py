@@ -1,0 +1,364 @@
+"""Services: refused before anything is touched; started for real; stopped for sure, whatever happened."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import stat
+import subprocess
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import two_apaches
+from two_apaches import PROXY, SERVER, Promises, Services, free_port, place, repository, services
+
+from lab.recipes import QUICK
+from ssh_agents import apache, grounds, service
+from ssh_agents.protocol import Refused
+
+needs_apache = pytest.mark.skipif(bool(two_apaches.missing()), reason="missing: " + two_apaches.missing())
+lab = pytest.mark.lab
+
+
+@pytest.fixture
+def folder() -> Iterator[Path]:
+    with place() as path:
+        yield path
+
+
+@pytest.fixture
+def both(folder: Path) -> Iterator[Services]:
+    with services(folder, repository(QUICK, folder / "repository")) as running:
+        yield running
+
+
+def proxy_args(below: Path, **changed: Any) -> dict[str, Any]:
+    options = {"allow": ["127.0.0.1"], "listen": [PROXY]}
+    args = {
+        "kind": "caching-proxy",
+        "folder": str(below / "proxy"),
+        "port": free_port(PROXY),
+        "options": options,
+    }
+    return {**args, **changed}
+
+
+# Refused
+
+
+@pytest.mark.parametrize(
+    ("changed", "words"),
+    [
+        ({"kind": "mail-server"}, "no such service"),
+        ({"folder": "relative"}, "absolute path"),
+        ({"folder": "/tmp/../etc/x"}, "absolute path"),
+        ({"folder": '/tmp/a"\nLoadModule'}, "cannot hold"),
+        ({"port": 0}, "1 to 65535"),
+        ({"port": "80"}, "must be int"),
+        ({"options": {}}, "needs option allow"),
+        ({"options": {"allow": ["0.0.0.0/0"]}}, "no IP address"),
+        ({"options": {"allow": ["127.0.0.1"], "config": "x"}}, "has no option 'config'"),
+        ({"options": {"allow": ["127.0.0.1"], "origin_ports": ["80"]}}, "list of ports"),
+        ({"options": {"allow": ["127.0.0.1"], "listen": ["eth0"]}}, "no IP address"),
+    ],
+)
+def test_what_cannot_be_right_is_refused_and_touches_nothing(
+    tmp_path: Path, changed: dict[str, Any], words: str
+) -> None:
+    promises = Promises()
+    with pytest.raises(Refused) as refused:
+        service.start(proxy_args(tmp_path, **changed), promises.call())
+    assert refused.value.kind == "bad-request"
+    assert words in refused.value.text
+    assert (promises.made, list(tmp_path.iterdir())) == (0, [])
+
+
+def test_a_folder_of_somebody_else_is_refused_and_kept(folder: Path) -> None:
+    (folder / "proxy").mkdir()
+    (folder / "proxy" / "letter").write_text("mine")
+    promises = Promises()
+    with pytest.raises(Refused, match="not made for a service"):
+        service.start(proxy_args(folder), promises.call())
+    service.stop({"kind": "caching-proxy", "folder": str(folder / "proxy")}, promises.call())
+    assert (folder / "proxy" / "letter").read_text() == "mine"
+    assert promises.held == {}
+
+
+def test_a_cache_folder_with_other_things_in_it_keeps_its_owner(folder: Path) -> None:
+    (folder / "photos").mkdir()
+    (folder / "photos" / "cat").write_text("mine")
+    options = {"allow": ["127.0.0.1"], "cache": str(folder / "photos")}
+    with pytest.raises(Refused, match=r"none of BranchLab's caches"):
+        service.start(proxy_args(folder, options=options), Promises().call())
+    assert (folder / "photos" / "cat").stat().st_uid == os.geteuid()
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can be misled so")
+def test_root_keeps_no_service_below_a_folder_of_somebody_else(folder: Path) -> None:
+    home = folder / "home"
+    home.mkdir()
+    os.chown(home, 65534, 65534)
+    with pytest.raises(Refused) as refused:
+        service.start(proxy_args(home), Promises().call())
+    assert refused.value.kind == "denied"
+    assert str(home) in refused.value.text
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root changes owners")
+def test_a_private_folder_of_somebody_elses_kind_is_not_opened(folder: Path) -> None:
+    bar = folder / "letters"
+    bar.mkdir(mode=0o700)
+    with pytest.raises(Refused, match="bars"):
+        service.start(proxy_args(bar), Promises().call())
+    assert stat.S_IMODE(bar.stat().st_mode) == 0o700
+
+
+# The log
+
+
+LINES = """\
+1796058626384040\t10.0.0.3:41000\tGET\t200\t1000\t180\t1290\t90\tcache hit\thttp://s:80/svn/!svn/rvr/9/a.cs
+1796058626384041\t10.0.0.3:41000\tGET\t200\t2000\t180\t2290\t90\tcache miss: attempting entity save\thttp://s:80/b
+1796058626384042\t10.0.0.3:41002\tREPORT\t200\t300\t900\t700\t90\t-\thttp://s:80/svn/!svn/me
+1796058626384043\t10.0.0.3:41002\tGET\t404\t50\t180\t300\t90\tcache miss: not cacheable\thttp://s:80/c
+half a line
+"""
+
+
+def test_a_log_is_summed_by_what_became_of_the_requests() -> None:
+    found = apache.summary(LINES)
+    lines = found.pop("lines")
+    assert found == {
+        "requests": 4,
+        "hits": 1,
+        "misses": 2,
+        "hit_bytes": 1000,
+        "miss_bytes": 2050,
+        "other_bytes": 300,
+        "failed": 1,
+        "sent_bytes": 4580,
+        "by_method": {"GET": 3, "REPORT": 1},
+        "connections": 2,
+    }
+    assert lines[-1] == "half a line"
+
+
+def test_a_log_is_read_from_where_one_stopped_and_by_whole_lines(folder: Path) -> None:
+    log = folder / "access.log"
+    log.write_text(LINES[: LINES.index("half")] + "179605")
+    args = {"kind": "svn-server", "folder": str(folder)}
+    first = service.log({**args, "since": 0}, Promises().call())
+    assert (first["requests"], first["offset"]) == (4, LINES.index("half"))
+    assert service.log({**args, "since": first["offset"]}, Promises().call())["requests"] == 0
+    with pytest.raises(Refused) as refused:
+        service.log({**args, "since": 10**6}, Promises().call())
+    assert refused.value.kind == "touched"
+
+
+def test_a_log_that_is_not_there_is_missing(folder: Path) -> None:
+    with pytest.raises(Refused) as refused:
+        service.log({"kind": "svn-server", "folder": str(folder)}, Promises().call())
+    assert refused.value.kind == "missing"
+
+
+# Real services
+
+
+@needs_apache
+@lab
+def test_both_start_and_stop_and_leave_nothing(folder: Path) -> None:
+    repo = repository(QUICK, folder / "repository")
+    with services(folder, repo) as both:
+        assert len(both.promises.held) == 2
+        assert fetched(both.root + "/trunk/") == 200
+        # The question whether it answers is not a request of anybody's.
+        server, proxy = both.counts(server=1)
+        assert (server["requests"], proxy["requests"]) == (1, 0)
+    assert both.promises.held == {}
+    assert sorted(path.name for path in folder.iterdir()) == [
+        ".branchlab-scratch",
+        "branchlab-cache",
+        "repository",
+        "repository.dump",
+    ]
+    assert apaches(folder) == []
+
+
+@needs_apache
+@lab
+def test_the_proxy_serves_whom_it_was_told_and_from_its_cache(both: Services) -> None:
+    file = f"{both.root}/!svn/rvr/100/trunk/{QUICK.locks()[0]}"
+    assert [fetched(file, both) for _ in range(3)] == [200, 200, 200]
+    server, proxy = both.counts(1, 3)
+    assert (server["requests"], proxy["hits"], proxy["misses"]) == (1, 2, 1)
+    assert proxy["hit_bytes"] == 2 * proxy["miss_bytes"] > 0
+    # What is in the cache, too, is only for those who are allowed.
+    assert fetched(file, both, source="127.0.0.9") == 403
+    assert both.counts(0, 1)[1]["hits"] == 0
+
+
+@needs_apache
+@lab
+def test_a_second_service_in_the_folder_or_on_the_port_is_refused(both: Services) -> None:
+    args = proxy_args(both.folder, folder=str(both.folder / "caching-proxy"))
+    with pytest.raises(Refused) as refused:
+        service.start(args, Promises().call())
+    assert refused.value.kind == "busy"
+    promises = Promises()
+    with pytest.raises(Refused, match=f"port {both.proxy_port} cannot be had") as refused:
+        service.start(proxy_args(both.folder, port=both.proxy_port), promises.call())
+    assert refused.value.kind == "busy"
+    assert (promises.made, fetched(both.root + "/trunk/", both)) == (0, 200)
+
+
+@needs_apache
+@lab
+def test_what_does_not_start_says_why_and_leaves_nothing(folder: Path) -> None:
+    repo = repository(QUICK, folder / "repository")
+    (repo / "format").write_text("99\n")
+    args = {
+        "kind": "svn-server",
+        "folder": str(folder / "svn"),
+        "port": free_port(SERVER),
+        "options": {"repository": str(repo), "listen": [SERVER]},
+    }
+    promises = Promises()
+    with pytest.raises(Refused) as refused:
+        service.start(args, promises.call())
+    assert "99" in refused.value.text
+    assert (promises.made, promises.held, (folder / "svn").exists(), apaches(folder)) == (1, {}, False, [])
+
+
+@needs_apache
+@lab
+def test_an_undo_ends_orphans_too_and_can_be_done_twice(both: Services) -> None:
+    entry = next(one for one in both.promises.held.values() if one["service"] == "svn-server")
+    first = min(pid for pid in apaches(both.folder / "svn-server"))
+    os.kill(first, signal.SIGKILL)
+    while first in apaches(both.folder / "svn-server"):
+        time.sleep(0.01)
+    assert apaches(both.folder / "svn-server") != []
+    assert "1 processes" in service.undo(entry)
+    assert "0 processes" in service.undo(entry)
+    assert (apaches(both.folder / "svn-server"), (both.folder / "svn-server").exists()) == ([], False)
+
+
+@needs_apache
+@lab
+def test_an_undo_hits_no_other_process(folder: Path) -> None:
+    decoy = folder / "svn-server" / "httpd-1.conf"
+    other = subprocess.Popen(["sleep", "60", str(decoy)], stderr=subprocess.DEVNULL)
+    try:
+        entry = {"kind": "service", "service": "svn-server", "folder": str(folder / "svn-server")}
+        assert "0 processes" in service.undo(entry)
+        assert other.poll() in (None, 1)  # 1: sleep itself did not like its argument
+    finally:
+        other.kill()
+        other.wait()
+
+
+@needs_apache
+@lab
+@pytest.mark.skipif(os.geteuid() != 0, reason="it is an ordinary user already")
+def test_an_ordinary_user_can_do_it(folder: Path) -> None:
+    python = shutil.which("python3", path="/usr/bin:/bin:/usr/local/bin")
+    if python is None:
+        pytest.skip("no Python that an ordinary user can run")
+    folder.chmod(0o755)
+    shutil.copytree(Path(service.__file__).parent, folder / "code" / "ssh_agents")
+    home = folder / "home"
+    home.mkdir()
+    os.chown(home, 65534, 65534)
+    script = f"""
+import sys
+sys.path.insert(0, {str(folder / "code")!r})
+from ssh_agents import protocol, service
+call = protocol.Call(lambda e, d: None, lambda: False, lambda s: False, lambda e: "1", lambda n: None)
+folder = {str(home / "proxy")!r}
+args = {{"kind": "caching-proxy", "folder": folder, "port": {free_port(PROXY)},
+        "options": {{"allow": ["127.0.0.1"], "listen": [{PROXY!r}]}}}}
+print(service.start(args, call)["user"])
+print(service.stop({{"kind": "caching-proxy", "folder": folder}}, call)["stopped"])
+"""
+    done = subprocess.run(
+        [python, "-I", "-S", "-c", script],
+        user=65534,
+        group=65534,
+        extra_groups=[],
+        cwd="/",
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.stderr, done.stdout.split()) == ("", ["None", "2"])
+
+
+@needs_apache
+@lab
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root hands over")
+def test_root_hands_the_repository_over_and_runs_apache_as_somebody_else(both: Services) -> None:
+    owner = (both.repository / "db" / "current").stat().st_uid
+    assert owner not in (0, None)
+    workers = [pid for pid in apaches(both.folder) if Path(f"/proc/{pid}").stat().st_uid == owner]
+    assert len(workers) == 2
+    assert stat.S_IMODE((both.folder / "svn-server").stat().st_mode) == 0o710
+
+
+def test_a_folder_is_written_to_by_a_new_name(folder: Path) -> None:
+    (folder / "secret").write_text("old")
+    (folder / "users").symlink_to(folder / "secret")
+    grounds.write(str(folder / "users"), "new")
+    assert (folder / "secret").read_text() == "old"
+    assert not (folder / "users").is_symlink()
+
+
+def apaches(folder: Path) -> list[int]:
+    """Living processes with a path below `folder` among their arguments."""
+    out = []
+    for path in Path("/proc").iterdir():
+        if path.name.isdigit():
+            try:
+                argv = (path / "cmdline").read_bytes()
+                state = (path / "stat").read_text().rpartition(")")[2].split()[0]
+            except OSError:
+                continue
+            if f"{folder}/".encode() in argv and b"-DFOREGROUND" in argv and state != "Z":
+                out.append(int(path.name))
+    return out
+
+
+class _From(urllib.request.HTTPHandler):
+    """Requests from a chosen address."""
+
+    def __init__(self, source: str) -> None:
+        super().__init__()
+        self._source = source
+
+    def http_open(self, request: urllib.request.Request) -> Any:
+        import http.client
+
+        def connection(host: str, **given: Any) -> http.client.HTTPConnection:
+            return http.client.HTTPConnection(host, source_address=(self._source, 0), **given)
+
+        return self.do_open(connection, request)  # type: ignore[arg-type]
+
+
+def fetched(url: str, through: Services | None = None, source: str = "127.0.0.1") -> int:
+    """The status of a GET, through the proxy if one is given."""
+    proxies = {"http": f"http://{PROXY}:{through.proxy_port}"} if through else {}
+    opener = urllib.request.build_opener(urllib.request.ProxyHandler(proxies), _From(source))
+    try:
+        with opener.open(url, timeout=20) as answer:
+            answer.read()
+            return int(answer.status)
+    except urllib.error.HTTPError as error:
+        with error:
+            return error.code
+    except TimeoutError:
+        return 0

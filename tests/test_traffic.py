@@ -1,0 +1,140 @@
+"""Counters on arrival: nftables rules as text, and real packets between namespaces."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+
+import pytest
+from netns import OFFICE, SERVER, SERVER6, FailedError, Net, office
+
+from ssh_agents import traffic
+
+PEERS = [
+    {"name": "c1", "addresses": ["10.77.0.11", "fd77::11"]},
+    {"name": "the “proxy” of Łódź", "addresses": ["10.77.0.12", "fd77::12"]},
+]
+
+
+def test_a_peer_s_name_survives_in_the_counter_s() -> None:
+    names = [traffic.counter(letter, "Łódź 1") for letter in "io"]
+    assert all(name.isalnum() and name.isascii() for name in names)
+    found = traffic.by_peer({names[0]: (10, 1), names[1]: (20, 2), "x": (9, 9), "ifoo": (9, 9)})
+    assert found == {"Łódź 1": {"in_bytes": 10, "in_packets": 1, "out_bytes": 20, "out_packets": 2}}
+
+
+def test_exempt_tuples_are_passed_over_before_anything_is_counted() -> None:
+    text = traffic.ruleset([("c1", ["10.0.0.1"])], [("10.0.0.1", 22)]).splitlines()
+    assert text.index("ip saddr 10.0.0.1 tcp dport 22 return") < text.index(
+        "ip saddr 10.0.0.1 counter name i6331"
+    )
+    assert text.index("ip daddr 10.0.0.1 tcp sport 22 return") < text.index(
+        "ip daddr 10.0.0.1 counter name o6331"
+    )
+
+
+@pytest.fixture
+def hosts() -> Iterator[Net]:
+    with office() as made:
+        yield made
+
+
+def _transfer(hosts: Net, name: str, address: str, size: int, direction: str) -> int:
+    serving = hosts.agent("server").start("probe.serve", address=address)
+    port: int = serving.event()[1]["port"]
+    hosts.agent(name).ask("probe.fetch", address=address, port=port, bytes=size, direction=direction)
+    serving.cancel()
+    return port
+
+
+@pytest.mark.lab
+def test_bytes_are_counted_by_peer_family_and_direction(hosts: Net) -> None:
+    root = hosts.agent("server", privileged=True)
+    root.ask("lease.open", lease_s=60)
+    # The line cuts TCP's large packets, so that each one's headers are counted.
+    queue = {"queue_upload_bytes": 1_000_000, "queue_download_bytes": 1_000_000}
+    root.ask("line.apply", office=OFFICE, upload_bps=40_000_000, download_bps=40_000_000, **queue)
+    assert root.ask("traffic.start", peers=PEERS) == {"table": "inet branchlab"}
+    _transfer(hosts, "c1", SERVER, 100_000, "up")
+    assert root.ask("quiet.wait")["quiet"]  # the connection's end is counted too
+    first = root.ask("traffic.read")["counters"]
+    assert 100_000 * 1500 / 1448 <= first["c1"]["in_bytes"] <= 106_000
+    assert first["c1"]["in_packets"] >= 69
+    assert 0 < first["c1"]["out_bytes"] < 5000
+    _transfer(hosts, "c2", SERVER6, 200_000, "down")
+    _transfer(hosts, "other", SERVER, 50_000, "up")
+    second = root.ask("traffic.read")["counters"]
+    assert second["c1"] == first["c1"]
+    # Leaving ones are counted before the queue cuts them.
+    assert 200_000 <= second[PEERS[1]["name"]]["out_bytes"] <= 212_000
+    assert root.ask("traffic.start", peers=PEERS[:1])
+    assert set(root.ask("traffic.read")["counters"]) == {"c1"}
+
+
+@pytest.mark.lab
+def test_the_lab_s_own_ssh_is_not_counted(hosts: Net) -> None:
+    root = hosts.agent("server", privileged=True)
+    root.ask("lease.open", lease_s=60)
+    serving = hosts.agent("server").start("probe.serve", address="::")
+    port = serving.event()[1]["port"]
+    exempt = [{"address": address, "port": port} for address in PEERS[0]["addresses"]]
+    root.ask("traffic.start", peers=PEERS, exempt=exempt)
+    for name, address in (("c1", SERVER), ("c1", SERVER6), ("c2", SERVER)):
+        hosts.agent(name).ask("probe.fetch", address=address, port=port, bytes=10_000, direction="down")
+    found = root.ask("traffic.read")["counters"]
+    # Neighbour discovery of IPv6 is no SSH; nothing else may be there.
+    assert found["c1"]["in_bytes"] + found["c1"]["out_bytes"] < 500
+    assert found[PEERS[1]["name"]]["out_bytes"] > 10_000
+
+
+@pytest.mark.lab
+def test_samples_come_ten_a_second_until_cancelled(hosts: Net) -> None:
+    root = hosts.agent("server", privileged=True)
+    root.ask("lease.open", lease_s=60)
+    root.ask("traffic.start", peers=PEERS)
+    talk = root.start("traffic.stream", period_s=0.1)
+    began = time.monotonic()
+    samples = [talk.event() for _ in range(11)]
+    assert 0.9 <= time.monotonic() - began < 10
+    assert {name for name, _ in samples} == {"sample"}
+    times = [data["t"] for _, data in samples]
+    assert times == sorted(times)
+    talk.cancel()
+    assert set(talk.done()["counters"]) == {"c1", PEERS[1]["name"]}
+
+
+@pytest.mark.lab
+def test_a_table_that_vanished_is_said(hosts: Net) -> None:
+    root = hosts.agent("server", privileged=True)
+    root.ask("lease.open", lease_s=60)
+    for verb in ("traffic.read", "traffic.stream"):
+        with pytest.raises(FailedError, match="touched"):
+            root.ask(verb)
+    before = hosts.run("server", "nft", "list", "ruleset")
+    hosts.run("server", "nft", "add", "table", "inet", "somebody")
+    others = hosts.run("server", "nft", "list", "ruleset")
+    root.ask("traffic.start", peers=PEERS)
+    talk = root.start("traffic.stream", period_s=0.05)
+    talk.event()
+    hosts.run("server", "nft", "delete", "table", "inet", "branchlab")
+    with pytest.raises(FailedError, match="touched"):
+        talk.done()
+    assert root.ask("lease.close") == {"undone": []}
+    assert hosts.run("server", "nft", "list", "ruleset") == others != before
+
+
+@pytest.mark.lab
+def test_wrong_peers_are_refused(hosts: Net) -> None:
+    root = hosts.agent("server", privileged=True)
+    root.ask("lease.open", lease_s=60)
+    for peers in (
+        [],
+        [{"name": "c1"}],
+        [{"name": "", "addresses": ["::1"]}],
+        [{"name": "c", "addresses": ["x"]}],
+    ):
+        with pytest.raises(FailedError, match="bad-request"):
+            root.ask("traffic.start", peers=peers)
+    with pytest.raises(FailedError, match="bad-request"):
+        root.ask("traffic.start", peers=PEERS, exempt=[{"address": "::1"}])
+    assert "branchlab" not in hosts.run("server", "nft", "list", "ruleset")

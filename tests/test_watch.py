@@ -1,0 +1,349 @@
+"""Leases and their watcher, with real agents that are killed, cut off or left alone."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from netns import CODE, OFFICE, ROOT, Agent, FailedError, Net, net, office
+
+from ssh_agents import lease as leases
+from ssh_agents import private, protocol, watch
+from ssh_agents.lease import Lease
+
+NO_CALL = protocol.Call(
+    say=lambda event, data: None,
+    cancelled=lambda: False,
+    wait_cancelled=lambda seconds: False,
+    promise=lambda entry: "",
+    keep=lambda name: None,
+)
+# An agent whose one undo removes a file, and says that it did; it needs no network.
+TOY = f"""
+import os, sys
+sys.path.insert(0, {str(ROOT)!r})
+from ssh_agents import __main__ as agent
+def undo(entry):
+    if not os.path.exists(entry["path"]):
+        return ""
+    if entry.get("locked") and os.path.exists(entry["locked"]):
+        raise OSError("locked")
+    os.unlink(entry["path"])
+    return "removed " + os.path.basename(entry["path"])
+def make(args, call):
+    name = call.promise(dict(args, kind="toy"))
+    open(args["path"], "w").close()
+    return {{"name": name}}
+agent.UNDO.clear()
+agent.UNDO["toy"] = undo
+agent.PRIVILEGED["toy.make"] = make
+sys.exit(agent.main())
+"""
+
+
+@pytest.fixture
+def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Where leases are kept, apart from everybody else's."""
+    base = tmp_path / "run"
+    base.mkdir(mode=0o700)
+    monkeypatch.setattr(private, "folder", lambda: str(base))
+    return base
+
+
+class Toys:
+    """Agents with the toy undo, keeping their leases in a folder of their own."""
+
+    def __init__(self, place: Path) -> None:
+        self.place = place
+        # The watcher is started from the bundle's text: what runs is what was given.
+        self.text = TOY.replace(
+            "import os, sys", f"import os, sys\nBUNDLE_TEXT = open({str(place / 'toy.py')!r}).read()", 1
+        ).replace(
+            "def undo",
+            f"from ssh_agents import private\nprivate.folder = lambda: {str(place)!r}\ndef undo",
+            1,
+        )
+        (place / "toy.py").write_text(self.text)
+        self._agents: list[Agent] = []
+
+    def agent(self) -> Agent:
+        made = Agent([sys.executable, "-I", "-S", "-c", self.text, "privileged"])
+        self._agents.append(made)
+        return made
+
+    def leases(self) -> list[str]:
+        return [path.name for path in self.place.glob("lease-*")]
+
+    def close(self) -> None:
+        for agent in self._agents:
+            agent.close()
+
+
+@pytest.fixture
+def toys(place: Path) -> Iterator[Toys]:
+    made = Toys(place)
+    yield made
+    made.close()
+
+
+def until(met: Callable[[], bool], timeout_s: float = 50) -> float:
+    """Wait for something; how long that took."""
+    began = time.monotonic()
+    while not met():
+        assert time.monotonic() - began < timeout_s, "it did not come"
+        time.sleep(0.02)
+    return time.monotonic() - began
+
+
+def test_close_undoes_newest_first_and_ends_the_watcher(toys: Toys, tmp_path: Path) -> None:
+    agent = toys.agent()
+    opened = agent.ask("lease.open", lease_s=30)
+    pid, start = map(int, Path(opened["folder"], "watching").read_text().split())
+    assert leases.started_at(pid) == start
+    for name in ("one", "two"):
+        agent.ask("toy.make", path=str(tmp_path / name))
+    assert agent.ask("lease.close", lease=opened["lease"]) == {"undone": ["removed two", "removed one"]}
+    assert not toys.leases()
+    assert leases.started_at(pid) != start
+    with pytest.raises(FailedError, match="lapsed"):
+        agent.ask("lease.close", lease=opened["lease"])
+
+
+def test_the_folder_is_private_and_the_watcher_runs_a_copy_in_it(toys: Toys) -> None:
+    opened = toys.agent().ask("lease.open", lease_s=30)
+    folder = Path(opened["folder"])
+    assert folder.stat().st_mode & 0o777 == 0o700
+    assert (folder / "agent.py").stat().st_mode & 0o777 == 0o600
+    pid = int((folder / "watching").read_text().split()[0])
+    words = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
+    assert [str(folder / "agent.py").encode(), b"watch", str(folder / "lease.json").encode()] == words[3:6]
+    # Outside the agent's session, and no child of it.
+    assert os.getsid(pid) not in (os.getsid(0), pid)
+
+
+def test_nothing_can_be_promised_without_a_lease(toys: Toys, tmp_path: Path) -> None:
+    agent = toys.agent()
+    with pytest.raises(FailedError, match="lapsed: no lease is open"):
+        agent.ask("toy.make", path=str(tmp_path / "one"))
+    assert not (tmp_path / "one").exists()
+
+
+def test_kill_9_of_the_agent_undoes(toys: Toys, tmp_path: Path) -> None:
+    agent = toys.agent()
+    agent.ask("lease.open", lease_s=300)
+    agent.ask("toy.make", path=str(tmp_path / "one"))
+    agent.kill()
+    assert until(lambda: not (tmp_path / "one").exists()) < 5
+    until(lambda: not toys.leases())
+
+
+def test_the_end_of_input_undoes(toys: Toys, tmp_path: Path) -> None:
+    agent = toys.agent()
+    agent.ask("lease.open", lease_s=300)
+    agent.ask("toy.make", path=str(tmp_path / "one"))
+    agent.close()
+    assert not (tmp_path / "one").exists()
+    assert not toys.leases()
+
+
+def test_a_stopped_agent_lapses(toys: Toys, tmp_path: Path) -> None:
+    """As on a host whose agent hangs: nobody renews, and nobody ends."""
+    agent = toys.agent()
+    agent.ask("lease.open", lease_s=1)
+    agent.ask("toy.make", path=str(tmp_path / "one"))
+    os.kill(agent.pid, signal.SIGSTOP)
+    try:
+        assert until(lambda: not (tmp_path / "one").exists()) < 6
+    finally:
+        os.kill(agent.pid, signal.SIGCONT)
+
+
+def test_a_lease_lives_while_it_is_renewed_and_lapses_then(toys: Toys, tmp_path: Path) -> None:
+    agent = toys.agent()
+    lease = agent.ask("lease.open", lease_s=1.5)["lease"]
+    agent.ask("toy.make", path=str(tmp_path / "one"))
+    for _ in range(10):
+        time.sleep(0.3)
+        agent.ask("lease.renew", lease=lease)
+    assert (tmp_path / "one").exists()
+    # Within lease + 5 s, and not before the lease ended.
+    assert 1 < until(lambda: not (tmp_path / "one").exists()) < 6.5
+    for verb in ("lease.renew", "lease.close"):
+        with pytest.raises(FailedError, match="lapsed"):
+            agent.ask(verb, lease=lease)
+    with pytest.raises(FailedError, match="lapsed"):
+        agent.ask("toy.make", path=str(tmp_path / "two"))
+    until(lambda: not toys.leases())
+    assert agent.ask("lease.open", lease_s=30)["lease"] != lease
+
+
+def test_a_change_under_way_when_the_lease_lapsed_is_undone_too(toys: Toys, tmp_path: Path) -> None:
+    agent = toys.agent()
+    opened = agent.ask("lease.open", lease_s=0.5)
+    agent.ask("toy.make", path=str(tmp_path / "one"))
+    until(lambda: not (tmp_path / "one").exists())
+    (tmp_path / "one").touch()  # the change comes after its undo
+    until(lambda: not Path(opened["folder"]).exists())
+    assert not (tmp_path / "one").exists()
+
+
+def test_revert_takes_back_what_others_left_twice(toys: Toys, tmp_path: Path) -> None:
+    first, second = toys.agent(), toys.agent()
+    opened = first.ask("lease.open", lease_s=300)
+    first.ask("toy.make", path=str(tmp_path / "one"))
+    # Agent and watcher die together, as when memory runs out.
+    pid = int(Path(opened["folder"], "watching").read_text().split()[0])
+    os.kill(pid, signal.SIGKILL)
+    until(lambda: leases.started_at(pid) is None)
+    first.kill()
+    found = second.ask("leases")["leases"]
+    assert [(one["lease"], one["alive"], one["mine"]) for one in found] == [(opened["lease"], False, False)]
+    assert second.ask("revert") == {"undone": ["removed one"]}
+    assert second.ask("revert") == {"undone": []}
+    assert not (tmp_path / "one").exists()
+
+
+def test_undo_from_the_command_line(toys: Toys, tmp_path: Path) -> None:
+    agent = toys.agent()
+    agent.ask("lease.open", lease_s=300)
+    agent.ask("toy.make", path=str(tmp_path / "one"))
+    for said in ("removed one\n", ""):
+        done = subprocess.run(
+            [sys.executable, "-I", "-S", "-c", toys.text, "undo"], capture_output=True, text=True, check=False
+        )
+        assert (done.returncode, done.stdout) == (0, said)
+    with pytest.raises(FailedError, match="lapsed"):
+        agent.ask("toy.make", path=str(tmp_path / "two"))
+
+
+def test_what_cannot_be_undone_is_said_kept_and_tried_again(toys: Toys, tmp_path: Path) -> None:
+    agent = toys.agent()
+    lease = agent.ask("lease.open", lease_s=300)["lease"]
+    lock = tmp_path / "lock"
+    lock.touch()
+    agent.ask("toy.make", path=str(tmp_path / "one"), locked=str(lock))
+    agent.ask("toy.make", path=str(tmp_path / "two"))
+    with pytest.raises(FailedError, match=r"failed: toy could not be taken back.*locked.*tried: removed two"):
+        agent.ask("lease.close", lease=lease)
+    lock.unlink()
+    assert agent.ask("lease.close", lease=lease) == {"undone": ["removed one"]}
+
+
+def test_only_one_lease_at_a_time_and_only_ones_own(toys: Toys) -> None:
+    agent = toys.agent()
+    agent.ask("lease.open", lease_s=30)
+    with pytest.raises(FailedError, match="busy"):
+        agent.ask("lease.open", lease_s=30)
+    with pytest.raises(FailedError, match="bad-request"):
+        agent.ask("lease.renew", lease="lease-of-somebody")
+    with pytest.raises(FailedError, match="bad-request"):
+        toys.agent().ask("lease.open", lease_s=-1)
+
+
+def test_the_same_promise_is_written_once_and_can_be_struck_out(place: Path) -> None:
+    session = watch.Session({"toy": lambda entry: str(entry["n"])})
+    (place / "lease-x").mkdir()
+    lease = Lease(str(place / "lease-x"))
+    lease.renew(60)
+    leases.write(lease.path("lease.json"), json.dumps({"net": private.net_namespace()}))
+    session._lease = lease
+    first = session.promise({"kind": "toy", "n": 1})
+    assert session.promise({"kind": "toy", "n": 1}) == first
+    second = session.promise({"kind": "toy", "n": 2})
+    session.keep(first)
+    session.keep(first)
+    session.keep("../../etc/passwd")
+    assert [name for name, _ in lease.entries()] == [second]
+    assert session.promise({"kind": "toy", "n": 1}) not in (first, second)
+    assert session.close({}, NO_CALL) == {"undone": ["1", "2"]}
+
+
+def test_a_promise_of_an_earlier_boot_is_told_and_never_replayed(
+    place: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    lease = Lease(str(place / "lease-x"))
+    Path(lease.folder).mkdir()
+    about = {"net": "of then", "boot_id": "another", "pid": 1}
+    leases.write(lease.path("lease.json"), json.dumps(about))
+    lease.add({"kind": "toy"})
+    undone: list[object] = []
+    how = {"toy": lambda entry: str(undone.append(entry))}
+    listed = watch.Session(how).listed({}, NO_CALL)["leases"]
+    assert [(one["earlier_boot"], one["entries"]) for one in listed] == [(True, [{"kind": "toy"}])]
+    assert watch.undo_all(how) == 0
+    assert not undone
+    assert "earlier boot (toy): forgotten, not replayed" in capsys.readouterr().out
+    assert not leases.every()
+
+
+def test_a_lease_of_another_network_is_left_alone(place: Path) -> None:
+    lease = Lease(str(place / "lease-x"))
+    Path(lease.folder).mkdir()
+    leases.write(lease.path("lease.json"), json.dumps({"net": "0-0", "boot_id": leases.boot_id()}))
+    assert leases.every() == []
+
+
+def test_an_unsafe_folder_is_not_used(tmp_path: Path) -> None:
+    (tmp_path / "shared").mkdir()
+    (tmp_path / "shared").chmod(0o777)
+    assert "written by others" in private._made(str(tmp_path / "shared"))
+    (tmp_path / "link").symlink_to(tmp_path / "shared")
+    assert "not a folder" in private._made(str(tmp_path / "link"))
+    assert private._made(str(tmp_path / "mine")) == ""
+    assert (tmp_path / "mine").stat().st_mode & 0o777 == 0o700
+
+
+@pytest.fixture
+def hosts() -> Iterator[Net]:
+    with office(1) as made:
+        yield made
+
+
+@pytest.mark.lab
+def test_the_line_and_the_counters_go_with_a_killed_agent(hosts: Net) -> None:
+    before = [hosts.run("server", *words.split()) for words in ("tc qdisc", "nft list ruleset", "ip -o link")]
+    agent = hosts.agent("server", privileged=True)
+    agent.ask("lease.open", lease_s=30)
+    agent.ask("line.apply", office=OFFICE[:1], upload_bps=64_000, download_bps=128_000)
+    agent.ask("traffic.start", peers=[{"name": "c1", "addresses": OFFICE[:1]}])
+    assert "table inet branchlab" in hosts.run("server", "nft", "list", "ruleset")
+    agent.kill()
+    until(lambda: not hosts.pids("server"))
+    after = [hosts.run("server", *words.split()) for words in ("tc qdisc", "nft list ruleset", "ip -o link")]
+    assert after == before
+
+
+@pytest.mark.lab
+def test_a_line_that_somebody_removed_by_hand_reverts(hosts: Net) -> None:
+    agent = hosts.agent("server", privileged=True)
+    agent.ask("lease.open", lease_s=30)
+    agent.ask("line.apply", office=OFFICE[:1], upload_bps=64_000, download_bps=128_000)
+    for words in ("tc qdisc del dev eth0 root", "tc qdisc del dev eth0 ingress", "ip link del bl-ifb"):
+        hosts.run("server", *words.split())
+    assert agent.ask("revert") == {"undone": []}
+    assert agent.ask("revert") == {"undone": []}
+
+
+@pytest.mark.lab
+def test_an_old_python_will_do() -> None:
+    old = Path.home() / ".pyenv/versions/3.8.18/bin/python"
+    if not old.exists():
+        pytest.skip("no Python 3.8 here")
+    with net() as made:
+        made.host("a")
+        made.host("b")
+        made.tie("a", "eth0", "b", "eth0")
+        made.address("a", "eth0", "10.77.0.1/24")
+        agent = made.agent("a", privileged=True, python=str(old), text=CODE)
+        agent.ask("lease.open", lease_s=30)
+        assert agent.ask("line.apply", office=OFFICE[:1], upload_bps=64_000, download_bps=128_000)["applied"]
+        agent.ask("traffic.start", peers=[{"name": "c1", "addresses": OFFICE[:1]}])
+        assert agent.ask("quiet.wait", ports=[80], still_s=0.1)["quiet"]
+        assert len(agent.ask("lease.close")["undone"]) == 2
