@@ -33,8 +33,8 @@ def main(
 
     `profile` is a profile's path, or that of a run file (then it opens in Results); with `run`, its
     `experiment` (default: the first) is run at once and recorded in `record` (default: a new file in the
-    folder of runs). Codes: 0; of a run that was asked for: 1 if a trial failed or a cell has nothing kept, 3 if
-    the run failed, 130 if it was stopped.
+    folder of runs). Codes: 0; of a run that was asked for: 1 if a trial failed or a cell has nothing kept,
+    3 if the run failed, 130 if it was stopped.
     """
     application = application_made(argv)
     look = Look(theme or looks.system_palette(), looks.system_ratio())

@@ -22,8 +22,8 @@ class CloseDialog(QDialog):
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         self.setFixedWidth(560)
         text = (
-            "Stopping keeps every finished trial and takes back what was changed on the hosts; the window closes "
-            "when that is done. The run can also go on without a window; BranchLab ends with it."
+            "Stopping keeps every finished trial and takes back what was changed on the hosts; the window "
+            "closes when that is done. The run can also go on without a window; BranchLab ends with it."
         )
         self.cancel = Button(look, "Cancel", "flat")
         self.go_on = Button(look, "Go on without a window")

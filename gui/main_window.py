@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from pathlib import Path
 
@@ -249,12 +249,11 @@ class MainWindow(QMainWindow):
     def _profile_opened(self, opened: OpenedProfile) -> None:
         self.start_page.busy("")
         self._banner.hide()
-        self._lab = opened.profile.lab
         if not self.running:
             self.show_live(Live())
-        self._top.show_open(self._lab.name, opened.profile.path.name)
-        self.setWindowTitle(f"{self._lab.name} – BranchLab")
-        self.lab_page.show_lab(self._lab, opened.profile.experiments, opened.trials)
+        self.show_lab(opened.profile.lab, opened.profile.experiments, opened.trials)
+        self._top.show_open(opened.profile.lab.name, opened.profile.path.name)
+        self.setWindowTitle(f"{opened.profile.lab.name} – BranchLab")
         for warning in opened.profile.warnings[:1]:
             self._tell(Trouble(title=warning, grade="warn"))
         if self._pending is not None:
@@ -291,6 +290,11 @@ class MainWindow(QMainWindow):
         if isinstance(event, RunStarted):
             self.show_live(self.live)
             self.setWindowTitle(f"{event.experiment.name} – BranchLab")
+
+    def show_lab(self, lab: Lab, experiments: Sequence[Experiment], trials: dict[str, int]) -> None:
+        """Show this lab, its experiments, and how many trials each plans."""
+        self._lab = lab
+        self.lab_page.show_lab(lab, experiments, trials)
 
     def show_live(self, live: Live) -> None:
         """Show this run on every page, from its shape on."""
@@ -337,8 +341,8 @@ class MainWindow(QMainWindow):
 
     def _cut(self) -> None:
         if not self._doors.cut():
-            self._tell(Trouble(title="The run is still stopping.",
-                               text="What was changed on the hosts is being taken back.", grade="warn"))  # fmt: skip
+            text = "What was changed on the hosts is being taken back."
+            self._tell(Trouble(title="The run is still stopping.", text=text, grade="warn"))
 
     # drawing ------------------------------------------------------------------------------------------------
 
@@ -361,7 +365,10 @@ class MainWindow(QMainWindow):
     def _slow(self) -> None:
         if self._lab_dirty:
             self._lab_dirty = False
-            self.lab_page.refresh()
+            if self._page == LAB:
+                self.lab_page.refresh()
+            else:
+                self.lab_page.know()
         self._tell_frame()
 
     def _tell_frame(self) -> None:
@@ -396,8 +403,9 @@ class MainWindow(QMainWindow):
         elif live.done:
             bad = live.counts.get("failed", 0) + live.counts.get("void", 0)
             said = "line and cache were verified before every counted trial"
-            self._status.say(marks.OK if not bad else marks.WARN, said if not bad else f"{said}; {bad} did not hold",
-                             "times: client’s own clock     traffic: counted on arrival")  # fmt: skip
+            said += f"; {bad} did not hold" if bad else ""
+            right = "times: client’s own clock     traffic: counted on arrival"
+            self._status.say(marks.WARN if bad else marks.OK, said, right)
         else:
             self._status.say(
                 marks.OK, "Every change on a host is a lease: it is undone when BranchLab is gone", ""

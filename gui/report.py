@@ -130,8 +130,8 @@ class DefectDialog(QDialog):
         head = row(None, Sign(look, marks.TROUBLE, 15), Label(look, "A fault of BranchLab", 18, 600), -1)
         said = Label(
             look,
-            "This should not have happened. Finished trials are in the run's file; what was changed on hosts is "
-            "taken back when its lease ends. The report below helps to mend it.",
+            "This should not have happened. Finished trials are in the run's file; what was changed on hosts "
+            "is taken back when its lease ends. The report below helps to mend it.",
             13,
             400,
             "text2",

@@ -77,7 +77,7 @@ def cache(value: ProxyState) -> str:
 
 
 def line(value: Line) -> str:
-    """A line by its rates: `64/128 kbit/s`, `2/4 Mbit/s`; `as it is`. What else it does is told by `extras`."""
+    """A line by its rates: `64/128 kbit/s`, `2/4 Mbit/s`; `as it is`. The rest is told by `extras`."""
     if value.upload_bps is None or value.download_bps is None:
         return "as it is"
     up, down, unit = _rates(value.upload_bps, value.download_bps)
@@ -153,7 +153,7 @@ def when(began: str, ended: str = "") -> str:
 
 
 def axis_time(seconds: float, top: float = 0.0) -> str:
-    """A round time on an axis that reaches `top`: `200 ms`, `1.5 s` below ten seconds, then `0:30`, `5:00`."""
+    """A round time on an axis that reaches `top`: `200 ms`, `1.5 s` below ten, then `0:30`, `5:00`."""
     if seconds == 0:
         return "0:00" if top >= 9.95 else "0"
     if seconds < 0.9995 and top < 1:

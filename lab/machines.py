@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from pathlib import Path
 from time import monotonic
 from typing import Any
 
@@ -23,8 +24,9 @@ from lab.events import (
     TrialFinished,
 )
 from lab.model import Experiment, Lab, Line, Role, Trial
+from lab.rig import checking, planning
 from lab.rig.fullness import Found, Fullness
-from lab.rig.hosts import Connected, connected, everywhere, in_role, only
+from lab.rig.hosts import Connected, connected, everywhere, only
 from lab.rig.line import HeldLine, Readback
 from lab.rig.meter import LiveCounters, Meter, Reading
 from lab.rig.proofs import Evidence, proofs
@@ -73,15 +75,16 @@ class _Rig:
 
 
 class Machines:
-    """`lab.testbed.Testbed` over the hosts of a profile."""
+    """`lab.testbed.Testbed` over the hosts of a profile. `drivers` is the folder of the user's own drivers."""
 
-    def __init__(self, lab: Lab) -> None:
+    def __init__(self, lab: Lab, drivers: Path | None = None) -> None:
         self._lab = lab
+        self._drivers = drivers
         self._open: _Rig | None = None
 
     def classes(self, experiment: Experiment) -> dict[str, str]:
         """Traffic class of each operation, from the experiment's driver."""
-        driver = vcs.driver(experiment.vcs)
+        driver = vcs.driver(experiment.vcs, self._drivers)
         return {name: driver.traffic_class(name).value for name in experiment.operations}
 
     @contextmanager
@@ -100,7 +103,7 @@ class Machines:
         line = HeldLine(hosts)
         line.refuse(experiment.lines, stop)
         meter = Meter(hosts)
-        workplace = Workplace(hosts, experiment)
+        workplace = Workplace(hosts, experiment, vcs.driver(experiment.vcs, self._drivers))
         stack.callback(workplace.clear)
         yield from workplace.set_up(stop)
         meter.start(stop)
@@ -219,7 +222,7 @@ class Machines:
 
     def _run(
         self, rig: _Rig, held: _Held, trial: Trial, before: Reading, stop: Stop
-    ) -> Iterator[Event]:
+    ) -> Generator[Event, None, dict[str, Any]]:
         """Stream until the command's last word, which is the value."""
         live, began = LiveCounters(rig.meter, before), monotonic()
         request = {**held.job.args, "timeout_s": held.limit_s, "tail": TAIL_BYTES}
@@ -232,9 +235,7 @@ class Machines:
                 elif event == "sample":
                     live.take(samples[talk], data)
                     if samples[talk] == rig.client.name:
-                        yield TrafficSampled(
-                            trial=trial.number, t_s=monotonic() - began, bytes=live.bytes()
-                        )
+                        yield TrafficSampled(trial=trial.number, t_s=monotonic() - began, bytes=live.bytes())
         return command.result or {}
 
     def _quiet(self, rig: _Rig, stop: Stop) -> str:
@@ -247,7 +248,9 @@ class Machines:
                     one.privileged,
                     "quiet.wait",
                     {
-                        "peers": [address for peer in rig.hosts if peer is not one for address in peer.addresses],
+                        "peers": [
+                            address for peer in rig.hosts if peer is not one for address in peer.addresses
+                        ],
                         "ports": ports,
                         "still_s": STILL_S,
                         "timeout_s": QUIET_S,
@@ -328,3 +331,18 @@ def _standing(evidence: Evidence, given: Sequence[Proof]) -> Standing:
 
 def _reason(evidence: Evidence, given: Sequence[Proof]) -> str:
     return "; ".join(proof.text for proof in given if not proof.ok)
+
+
+def check(lab: Lab, experiment: Experiment | None) -> tuple[checking.Checked, ...]:
+    """What a run would need on every host, looked at; changes nothing."""
+    return checking.check(lab, experiment)
+
+
+def commands(lab: Lab, experiment: Experiment, drivers: Path | None = None) -> dict[str, list[str]]:
+    """What a run would do on every host, as text; touches nothing."""
+    return planning.commands(lab, experiment, vcs.driver(experiment.vcs, drivers))
+
+
+def revert(lab: Lab) -> dict[str, list[str]]:
+    """Take back what any run left on the hosts; what that was, by host."""
+    return checking.revert(lab)

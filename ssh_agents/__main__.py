@@ -1,9 +1,9 @@
 """The agent: reads requests, runs each verb in a thread of its own, says one last word for each.
 
-    python3 -I -S agent.py            the ordinary agent
-    python3 -I -S agent.py privileged the one that changes the host; it runs no commands and no workloads
-    python3 -I -S agent.py watch FILE the watcher that undoes what a session left
-    python3 -I -S agent.py undo       takes back everything that any session left on this host
+python3 -I -S agent.py            the ordinary agent
+python3 -I -S agent.py privileged the one that changes the host; it runs no commands and no workloads
+python3 -I -S agent.py watch FILE the watcher that undoes what a session left
+python3 -I -S agent.py undo       takes back everything that any session left on this host
 """
 
 import os
@@ -12,7 +12,20 @@ import threading
 import traceback
 from typing import Any, Callable, Dict, List, Optional
 
-from ssh_agents import cache, clock, command, facts, files, line, probe, protocol, quiet, service, traffic, watch
+from ssh_agents import (
+    cache,
+    clock,
+    command,
+    facts,
+    files,
+    line,
+    probe,
+    protocol,
+    quiet,
+    service,
+    traffic,
+    watch,
+)
 
 ORDINARY: Dict[str, protocol.Verb] = {
     "facts": facts.tell,
@@ -65,8 +78,13 @@ class Agent:
         self._leases = watch.Session(UNDO)
         if privileged:
             self._verbs.update(
-                {"lease.open": self._leases.open, "lease.renew": self._leases.renew, "lease.close": self._leases.close,
-                 "leases": self._leases.listed, "revert": self._leases.revert}
+                {
+                    "lease.open": self._leases.open,
+                    "lease.renew": self._leases.renew,
+                    "lease.close": self._leases.close,
+                    "leases": self._leases.listed,
+                    "revert": self._leases.revert,
+                }
             )
 
     def serve(self) -> None:
@@ -128,7 +146,9 @@ class Agent:
             "verbs": sorted(self._verbs),
         }
 
-    def _run(self, number: int, verb: protocol.Verb, args: Dict[str, Any], cancelled: threading.Event) -> None:
+    def _run(
+        self, number: int, verb: protocol.Verb, args: Dict[str, Any], cancelled: threading.Event
+    ) -> None:
         call = protocol.Call(
             say=lambda event, data: self._say({"id": number, "event": event, "data": data}),
             cancelled=cancelled.is_set,
@@ -141,7 +161,7 @@ class Agent:
             word = {"id": number, "done": verb(args, call)}
         except protocol.Refused as error:
             word = {"id": number, "failed": {"kind": error.kind, "text": error.text, "tried": error.tried}}
-        except Exception as error:
+        except Exception as error:  # noqa: BLE001 - a verb may fail in any way; the agent may not
             traceback.print_exc()  # to stderr, which the other side logs
             word = {"id": number, "failed": {"kind": "defect", "text": repr(error), "tried": ""}}
         # Struck out before it is said: the other side may use the number again at once.
@@ -162,7 +182,7 @@ class Agent:
             view = memoryview(data)
             try:
                 while view:
-                    view = view[os.write(self._out, view):]
+                    view = view[os.write(self._out, view) :]
             except OSError:
                 # The line was cut. The end of input follows, and with it the undo.
                 for cancelled in list(self._running.values()):

@@ -10,7 +10,7 @@ import threading
 import time
 from typing import Any, Dict, List, Optional, Tuple
 
-from ssh_agents import protocol
+from ssh_agents import orphans, protocol
 
 PIECE = 65536
 """Bytes per read, and at most per event: escaped as JSON they stay below the protocol's limit."""
@@ -29,7 +29,7 @@ def run(args: Dict[str, Any], call: protocol.Call) -> Dict[str, Any]:
     `cwd` (absolute), `env` (null takes a variable away), `timeout_s`, `stdin` (text; /dev/null without),
     `tail` (bytes of output kept). Events: `started` {began, pid}, `output` {stream, text}. Times are seconds:
     `wall_s` on the monotonic clock from just before the spawn to the exit; `user_s` and `system_s` of the
-    command and those of its children that it waited for. `peak_kib` is the largest resident size of one
+    command and of those children that it waited for. `peak_kib` is the largest resident size of one
     process; the kernel never counts less than the agent's own. `left`: something of its group still runs.
     """
     return _Command(args, call).run()
@@ -79,6 +79,7 @@ class _Command:
         # Both before the spawn: starting a thread after it would delay the look at the exit.
         reader.start()
         watcher.start()
+        _GUARD.ready()
         try:
             self._spawn(theirs)
         except BaseException:
@@ -117,6 +118,7 @@ class _Command:
             try:
                 self._began = time.monotonic()
                 self._pid = _spawned(self._program, self._argv, self._env, options)
+                _GUARD.began(self._pid)
             except OSError as error:
                 raise _refusal(error, self._program) from None
             finally:
@@ -136,6 +138,7 @@ class _Command:
             _, status, usage = os.wait4(self._pid, 0)
             ended = time.monotonic()
             self._exited.set()
+        _GUARD.ended(self._pid)
         return status, usage, ended
 
     def _watch(self) -> None:
@@ -293,6 +296,7 @@ class _Streams:
 
 
 _FOLDER = threading.Lock()
+_GUARD = orphans.Guard()
 
 
 def _environment(changes: Any) -> Dict[str, str]:

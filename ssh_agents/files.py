@@ -1,5 +1,6 @@
 """Private scratch folders on a host: made and marked, copied into, edited by a seed, removed."""
 
+import contextlib
 import fnmatch
 import hashlib
 import os
@@ -63,7 +64,11 @@ def remove(args: Dict[str, Any], call: protocol.Call) -> Dict[str, Any]:
         if not os.path.lexists(path):
             return {"removed": False}
         if os.path.isdir(path) and not os.path.islink(path):
+            scratch = _marked(path)
             shutil.rmtree(path)
+            if scratch and os.path.basename(os.path.dirname(path)) == "branchlab-%s" % _me():
+                with contextlib.suppress(OSError):  # others are still in it
+                    os.rmdir(os.path.dirname(path))
         else:
             os.remove(path)
     except OSError as error:
@@ -84,7 +89,7 @@ def edit(args: Dict[str, Any], call: protocol.Call) -> Dict[str, Any]:
     pattern = protocol.need(args, "pattern", str, "*")
     share = protocol.need(args, "share", float)
     if os.path.islink(folder):
-        raise protocol.Refused("denied", "%s is a link, and links are not followed" % folder, "to edit below it")
+        raise protocol.Refused("denied", "%s is a link, and no link is followed" % folder, "to edit there")
     if not (0 < share <= 1 and count >= 0):
         raise protocol.Refused("bad-request", "share must be above 0 and at most 1, files 0 or more")
     names = _chosen(folder, seed, count, pattern)

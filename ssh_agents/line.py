@@ -1,11 +1,11 @@
 """The line between office and server: applied, changed in place, read back from the kernel, lifted."""
 
 import errno
-import ipaddress
 from typing import Any, Dict, List, NamedTuple, Optional, Set, Tuple
 
-from ssh_agents import line_tc, netlink, protocol, tool, wirefilter
-from ssh_agents.line_tc import Delay, Rates, Rule, Side
+from ssh_agents import given, line_asked, line_tc, netlink, protocol, tool, wirefilter
+from ssh_agents.line_asked import Asked
+from ssh_agents.line_tc import Delay, Rule, Side
 
 _TRIED_KINDS = {
     "htb": ["qdisc add dev lo root handle 1: htb", "class add dev lo parent 1: classid 1:1 htb rate 1mbit"],
@@ -18,22 +18,6 @@ _TRIED_KINDS = {
         " action mirred egress redirect dev lo"
     ],
 }
-
-
-class Asked(NamedTuple):
-    """A checked request for a line."""
-
-    office: Tuple[str, ...]
-    exempt: Tuple[Tuple[str, int], ...]
-    upload: Rates
-    download: Rates
-    delay: Delay
-    port: str
-
-    @property
-    def limited(self) -> bool:
-        """True if rates are asked for."""
-        return self.download.rate_bps is not None
 
 
 class Found(NamedTuple):
@@ -76,7 +60,7 @@ class Found(NamedTuple):
 
 def check(args: Dict[str, Any], call: protocol.Call) -> Dict[str, Any]:
     """Whether a line can be applied towards the `office` addresses, and with what. Changes nothing."""
-    office = _addresses(args, "office")
+    office = given.addresses(args, "office")
     with netlink.route_socket() as ask:
         found = _found(ask)
         device = _device(ask, found.links, office)
@@ -104,7 +88,7 @@ def check(args: Dict[str, Any], call: protocol.Call) -> Dict[str, Any]:
 
 def apply(args: Dict[str, Any], call: protocol.Call) -> Dict[str, Any]:
     """Apply the line asked for, or change the one that is there into it, without an unlimited moment."""
-    asked = _asked(args)
+    asked = line_asked.asked(args)
     with netlink.route_socket() as ask:
         found = _found(ask)
         device = _device(ask, found.links, asked.office)
@@ -190,65 +174,6 @@ def undo(entry: Dict[str, Any]) -> str:
         if left.any:
             raise protocol.Refused("failed", "the line is still there on %s" % left.device)
     return "line on %s taken off (%s)" % (entry.get("device"), ", ".join(had)) if had else ""
-
-
-def _asked(args: Dict[str, Any]) -> Asked:
-    sides = []
-    for name in ("upload", "download"):
-        rate = args.get(name + "_bps")
-        if rate is not None and (not isinstance(rate, int) or isinstance(rate, bool) or rate < 8 or rate % 8):
-            raise protocol.Refused(
-                "bad-request",
-                "%s_bps must be a whole number of bytes per second in bit/s, not %r" % (name, rate),
-            )
-        if rate is not None and rate >= line_tc.AS_IT_IS_BPS:
-            raise protocol.Refused("bad-request", "%s_bps is above what can be limited: %r" % (name, rate))
-        queue = protocol.need(args, "queue_%s_bytes" % name, int, 64_000)
-        if not 1600 <= queue < 1 << 32:
-            raise protocol.Refused(
-                "bad-request", "a queue holds at least one packet (1600 bytes), not %d" % queue
-            )
-        sides.append(Rates(rate, queue))
-    if (sides[0].rate_bps is None) != (sides[1].rate_bps is None):
-        raise protocol.Refused("bad-request", "a line has both rates or none")
-    delay = Delay(*(protocol.need(args, name, float, 0.0) for name in ("delay_s", "jitter_s", "loss")))
-    if not (0 <= delay.jitter_s <= delay.delay_s <= 60 and 0 <= delay.loss <= 1):
-        raise protocol.Refused("bad-request", "no such delay, jitter or loss: %s" % (tuple(delay),))
-    exempt = _exempt(args)
-    if delay.loss == 1 and not exempt:
-        raise protocol.Refused(
-            "bad-request", "100 % loss would cut this session off, since nothing is exempt"
-        )
-    port = args.get("delay_port") or ""
-    if not isinstance(port, str):
-        raise protocol.Refused("bad-request", "delay_port must be text, not %r" % (port,))
-    return Asked(_addresses(args, "office"), exempt, sides[0], sides[1], delay, port)
-
-
-def _addresses(args: Dict[str, Any], name: str) -> Tuple[str, ...]:
-    found = protocol.need_strings(args, name)
-    if not found:
-        raise protocol.Refused("bad-request", "argument %r names no address" % name)
-    return tuple(sorted({_address(text) for text in found}))
-
-
-def _address(text: str) -> str:
-    try:
-        return str(ipaddress.ip_address(text))
-    except ValueError:
-        raise protocol.Refused("bad-request", "%r is not an IP address" % text) from None
-
-
-def _exempt(args: Dict[str, Any]) -> Tuple[Tuple[str, int], ...]:
-    found = set()
-    for one in protocol.need(args, "exempt", list, []):
-        if not isinstance(one, dict):
-            raise protocol.Refused("bad-request", "exempt holds address and port, not %r" % (one,))
-        port = protocol.need(one, "port", int)
-        if not 0 < port < 65536:
-            raise protocol.Refused("bad-request", "%r is no port" % port)
-        found.add((_address(protocol.need(one, "address", str)), port))
-    return tuple(sorted(found))
 
 
 def _found(ask: netlink.Socket) -> Found:

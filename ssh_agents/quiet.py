@@ -1,13 +1,12 @@
 """Waits until nothing is under way between the lab's hosts: connections, the line's queues, counters."""
 
-import ipaddress
 import socket
 import struct
 import sys
 import time
 from typing import Any, Dict, List, NamedTuple, Optional, Set, Tuple
 
-from ssh_agents import netlink, protocol
+from ssh_agents import given, netlink, protocol
 
 _LISTEN, _TIME_WAIT = 0x0A, 0x06
 _LOOK_S = 0.02
@@ -29,8 +28,8 @@ class Connection(NamedTuple):
 def wait(args: Dict[str, Any], call: protocol.Call) -> Dict[str, Any]:
     """Until for `still_s` seconds on end no connection of `ports` with `peers` (none: anybody) exists, the
     line's queues are empty and no counter moves. `quiet` is False if that did not come within `timeout_s`."""
-    peers = {_plain(text) for text in protocol.need_strings(args, "peers", [])}
-    ports = _ports(args)
+    peers = {given.address(text) for text in protocol.need_strings(args, "peers", [])}
+    ports = {given.port(port) for port in protocol.need(args, "ports", list, [])}
     still_s = protocol.need(args, "still_s", float, 0.2)
     timeout_s = protocol.need(args, "timeout_s", float, 10.0)
     with netlink.route_socket() as route, netlink.filter_socket() as nft:
@@ -115,21 +114,4 @@ def _end(word: str) -> Tuple[str, int]:
         for place in range(0, len(digits), 8)
     )
     family = socket.AF_INET if len(packed) == 4 else socket.AF_INET6
-    return _plain(socket.inet_ntop(family, packed)), int(port, 16)
-
-
-def _plain(text: str) -> str:
-    """An address as it is compared: IPv4 in IPv6 as IPv4."""
-    try:
-        address = ipaddress.ip_address(text)
-    except ValueError:
-        raise protocol.Refused("bad-request", "%r is not an IP address" % text) from None
-    mapped = address.ipv4_mapped if isinstance(address, ipaddress.IPv6Address) else None
-    return str(mapped or address)
-
-
-def _ports(args: Dict[str, Any]) -> Set[int]:
-    ports = protocol.need(args, "ports", list, [])
-    if not all(isinstance(port, int) and 0 < port < 65536 for port in ports):
-        raise protocol.Refused("bad-request", "ports must be numbers from 1 to 65535, not %r" % (ports,))
-    return set(ports)
+    return given.address(socket.inet_ntop(family, packed)), int(port, 16)

@@ -5,18 +5,17 @@ the output hook, before any queue. A counter's name holds the peer's, so that th
 counted: `i` or `o`, then the name's UTF-8 bytes as hex digits.
 """
 
-import ipaddress
 import time
-from typing import Any, Dict, List, Tuple
+from typing import Any, Dict, Iterable, List, Sequence, Tuple
 
-from ssh_agents import netlink, protocol, tool
+from ssh_agents import given, netlink, protocol, tool
 
 Counters = Dict[str, Dict[str, int]]
 
 
 def start(args: Dict[str, Any], call: protocol.Call) -> Dict[str, Any]:
     """Begin to count, from zero, for the `peers` and past the `exempt`; replaces what was counted before."""
-    peers, exempt = _peers(args), _exempt(args)
+    peers, exempt = _peers(args), given.exempt(args)
     text = ruleset(peers, exempt)
     call.promise({"kind": "traffic", "exclusive": True})
     tool.run(["nft", "-f", "-"], text)
@@ -53,7 +52,7 @@ def undo(entry: Dict[str, Any]) -> str:
     return "traffic counters (table inet %s) removed" % netlink.TABLE
 
 
-def ruleset(peers: List[Tuple[str, List[str]]], exempt: List[Tuple[str, int]]) -> str:
+def ruleset(peers: List[Tuple[str, Sequence[str]]], exempt: Iterable[Tuple[str, int]]) -> str:
     """What nft reads: the whole table, in place of an earlier one, in one transaction."""
     lines = ["table inet {0}".format(netlink.TABLE), "delete table inet {0}".format(netlink.TABLE)]
     lines.append("table inet %s {" % netlink.TABLE)
@@ -106,34 +105,15 @@ def _family(address: str) -> str:
     return "ip6" if ":" in address else "ip"
 
 
-def _address(value: Any) -> str:
-    try:
-        return str(ipaddress.ip_address(value if isinstance(value, str) else ""))
-    except ValueError:
-        raise protocol.Refused("bad-request", "%r is not an IP address" % (value,)) from None
-
-
-def _peers(args: Dict[str, Any]) -> List[Tuple[str, List[str]]]:
-    found: Dict[str, List[str]] = {}
+def _peers(args: Dict[str, Any]) -> List[Tuple[str, Sequence[str]]]:
+    found: Dict[str, Sequence[str]] = {}
     for one in protocol.need(args, "peers", list):
         if not isinstance(one, dict):
             raise protocol.Refused("bad-request", "a peer has a name and addresses, not %r" % (one,))
         name = protocol.need(one, "name", str)
         if not 1 <= len(name.encode()) <= 60 or name in found:
             raise protocol.Refused("bad-request", "a peer's name is 1 to 60 bytes and given once: %r" % name)
-        found[name] = [_address(text) for text in protocol.need_strings(one, "addresses")]
-        if not found[name]:
-            raise protocol.Refused("bad-request", "peer %r has no address" % name)
+        found[name] = given.addresses(one, "addresses")
     if not found:
         raise protocol.Refused("bad-request", "no peers to count for")
     return sorted(found.items())
-
-
-def _exempt(args: Dict[str, Any]) -> List[Tuple[str, int]]:
-    found = set()
-    for one in protocol.need(args, "exempt", list, []):
-        port = protocol.need(one if isinstance(one, dict) else {}, "port", int)
-        if not 0 < port < 65536:
-            raise protocol.Refused("bad-request", "%r is no port" % port)
-        found.add((_address(one.get("address")), port))
-    return sorted(found)

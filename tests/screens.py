@@ -1,9 +1,9 @@
 """Pictures of the window for the README and for looking at: pages of a real run, light and dark.
 
-    xvfb-run -s "-screen 0 1600x1000x24" python tests/screens.py RUN.branchlab [--profile LAB.toml] [--to docs/images]
+    xvfb-run -s "-screen 0 1600x1000x24" python tests/screens.py RUN [--profile LAB.toml] [--to FOLDER]
 
-The run is replayed on a clock of its own: `run-*` shows it as it was at `--at` of its trials, `results-*` at its end.
-Every figure in the pictures is that run's.
+The run is replayed on a clock of its own: `run-*` shows it as it was at `--at` of its trials, `results-*` at
+its end. Every figure in the pictures is that run's.
 """
 
 from __future__ import annotations
@@ -125,8 +125,7 @@ class Camera:
         live = replayed(self._events, self._at)
         if self._profile is not None:
             experiments = self._profile.experiments
-            window._lab = self._profile.lab
-            window.lab_page.show_lab(self._profile.lab, experiments, {})
+            window.show_lab(self._profile.lab, experiments, {})
             window._top.show_open(self._profile.lab.name, self._profile.path.name)
         window.show_live(live)
         for page in (main_window.RUN, main_window.LAB):

@@ -266,6 +266,17 @@ def test_a_cut_stdout_ends_its_commands_and_waits_for_the_end_of_input(one: Talk
     assert "Traceback" not in error
 
 
+def test_killed_without_a_word_it_leaves_no_command(one: Talk) -> None:
+    """Also one that heeds no signal; and what has ended by then is not looked for."""
+    assert one.ask(1, "command", argv=["true"], timeout_s=60)["done"]["exit"] == 0
+    for number, script in ((2, "exec sleep 600"), (3, "trap '' TERM HUP; sleep 600 & wait; sleep 600")):
+        one.send({"id": number, "verb": "command", "args": {"argv": ["sh", "-c", script], "timeout_s": 900}})
+    pids = [one.next()["data"]["pid"] for _ in range(2)]
+    one.process.kill()
+    one.process.wait()
+    until(lambda: all(gone(pid) for pid in pids))
+
+
 def test_killed_by_a_signal_it_leaves_nothing_that_waits(one: Talk) -> None:
     one.send({"id": 1, "verb": "command", "args": {"argv": ["cat"], "timeout_s": 900, "stdin": "x"}})
     assert one.last(1)["done"]["tail"] == "x"

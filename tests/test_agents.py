@@ -336,7 +336,7 @@ def test_when_the_agent_dies_all_who_wait_hear_of_it(agent: agents.Agent, machin
     for thread in threads:
         thread.start()
     with agent.stream("command", SLEEP) as stream:
-        next(iter(stream))
+        _, data = next(iter(stream))
         assert machine.last is not None
         machine.last.process.kill()
         with pytest.raises(ConnectionLost):
@@ -350,6 +350,7 @@ def test_when_the_agent_dies_all_who_wait_hear_of_it(agent: agents.Agent, machin
     assert not agent.alive
     with pytest.raises(ConnectionLost):
         agent.ask("clock")
+    until(lambda: not Path(f"/proc/{data['pid']}").exists())
 
 
 def test_what_the_agent_complained_of_is_in_the_error(tmp_path: Path) -> None:

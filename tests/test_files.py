@@ -92,8 +92,11 @@ def test_remove_takes_links_and_not_what_they_lead_to(scratch: Path, tmp_path: P
     (scratch / "link").symlink_to(tmp_path / "outside")
     assert files.remove({"path": str(scratch / "link")}, CALL) == {"removed": True}
     assert (tmp_path / "outside" / "d0" / "f0.cs").exists()
+    other = files.scratch({"name": "client-2"}, CALL)["path"]
     assert files.remove({"path": str(scratch)}, CALL) == {"removed": True}
     assert not scratch.exists()
+    assert files.remove({"path": other}, CALL) == {"removed": True}
+    assert not scratch.parent.exists()
 
 
 def test_nothing_outside_a_marked_folder_is_touched(scratch: Path, tmp_path: Path) -> None:

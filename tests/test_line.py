@@ -239,7 +239,9 @@ def test_changing_a_line_leaves_no_unlimited_gap(bed: Bed) -> None:
     talk = bed.host("c1").start("probe.fetch", address=SERVER, port=bed.port, bytes=500_000, direction="down")
     for number in range(20):
         time.sleep(0.05)
-        bed.apply(1_000_000, (1_000_000, 2_000_000)[number % 2], office=[OFFICE, OFFICE[:1]][number % 2])
+        wanted = [OFFICE[:1], OFFICE[::2], OFFICE][number % 3]
+        read = bed.apply(1_000_000, (1_000_000, 2_000_000)[number % 2], office=wanted)
+        assert (read["office"], read["applied"]) == (sorted(wanted), True)
     read = bed.apply(1_000_000, 2_000_000)
     assert (read["office"], read["applied"]) == (sorted(OFFICE), True)
     talk.done()

@@ -104,6 +104,14 @@ def test_a_stop_asked_before_is_noticed_before_any_trial() -> None:
     assert "prepare 1" not in bed.log
 
 
+def test_a_stop_between_two_trials_is_noticed_before_the_next_is_prepared() -> None:
+    bed, stop = FakeTestbed(), Stop()
+    for event in runner.run(small(), bed, stop):
+        if isinstance(event, TrialFinished):
+            stop.request()
+    assert bed.log[-3:] == ["run 1", "restore 1", "close"]
+
+
 def test_a_failed_trial_fails_alone() -> None:
     bed = FakeTestbed(failing={2: "exit status 1: proxy refused the connection"})
     events = told(bed)

@@ -1,9 +1,11 @@
-"""Drivers: refused with file, key and cure; filled; and Subversion's run for real, through the proxy and past it."""
+"""Drivers: refused with file, key and cure; filled; and Subversion's run for real, with proxy and without."""
 
 from __future__ import annotations
 
 import logging
+import subprocess
 import time
+import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from importlib import resources
@@ -14,7 +16,7 @@ import pytest
 import two_apaches
 from two_apaches import PROXY, Services, place, repository, services
 
-from lab import vcs
+from lab import units, vcs
 from lab.errors import BadInput
 from lab.model import OPERATIONS, TrafficClass
 from lab.recipes import LIKE_2008, QUICK, Recipe
@@ -57,7 +59,7 @@ HOLES: dict[str, vcs.Value] = {
         ('traffic = "cacheable"', 'trafic = "cacheable"', "operations.get", ""),
         ("[operations.get]", "[operations.fetch]", "operations.fetch", ""),
         ("timed = { run", "timed = { rum", "operations.get.timed.rum", "Write run"),
-        ("cleanup = [", "tidy = [", "operations.check-out.tidy", "Known here are"),
+        ("cleanup = [", "quiet = [", "operations.check-out.quiet", "Known here are"),
         ("{work}", "{wrok}", "do you mean {work}?", ""),
         ("args = { path", "args = { file", "needs exactly the args path", ""),
         ('verb = "files.remove"', 'verb = "files.shred"', "verb", ""),
@@ -224,7 +226,9 @@ class Desk:
             told = command.run({**one.args, "timeout_s": 100}, call)
             assert one.succeeded(told["exit"]), (str(one), told["tail"])
         else:
-            verb = {"files.copy": files.copy, "files.edit": files.edit, "files.remove": files.remove}[one.verb]
+            verb = {"files.copy": files.copy, "files.edit": files.edit, "files.remove": files.remove}[
+                one.verb
+            ]
             verb(dict(one.args), call)
         log.info("%s %s: %.3f s", one.phase.value, " ".join(str(one).split()[:2]), time.monotonic() - begin)
 
@@ -285,7 +289,8 @@ def test_every_trial_starts_from_the_same(quick: Desk) -> None:
     for operation in ("check-in", "check-out", "check-in", "check-out"):
         quick.trial(operation, None)
     assert abs(quick.trial("history", None)[0]["other_bytes"] - history) < 0.02 * history
-    assert not list((quick.both.repository / "db" / "locks").rglob("*"))
+    held = subprocess.check_output(["svnadmin", "lslocks", quick.both.repository], text=True)
+    assert held == ""
 
 
 @needs_apache
@@ -311,7 +316,7 @@ def test_a_driver_whose_proxy_does_nothing_leaves_no_trace_at_the_proxy() -> Non
 @lab
 def test_a_proxy_that_is_down_fails_the_command_soon(quick: Desk) -> None:
     begin = time.monotonic()
-    with pytest.raises(AssertionError, match="E000111|refused"):
+    with pytest.raises(AssertionError, match=r"E000111|refused"):
         quick.trial("get", (PROXY, 1))
     assert time.monotonic() - begin < 50
 
@@ -339,3 +344,10 @@ def test_an_agent_refuses_a_working_copy_outside_of_its_scratch(tmp_path: Path) 
     with pytest.raises(Refused):
         files.remove(dict(removing.args), two_apaches.Promises().call())
     assert (tmp_path / "letters").is_dir()
+
+
+def test_the_lines_to_choose_from_can_be_read() -> None:
+    presets = tomllib.loads((resources.files("resources") / "lines" / "presets.toml").read_text("utf-8"))
+    for line in presets["lines"]:
+        for queue in presets["queues"]:
+            assert units.parse_line(f"{line} queue {queue}").line.limited

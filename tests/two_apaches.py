@@ -112,7 +112,8 @@ class Services:
         while True:
             time.sleep(0.1)  # for a request too many
             found = self._log("svn-server"), self._log("caching-proxy")
-            if found[0]["requests"] >= server and found[1]["requests"] >= proxy or time.monotonic() > end:
+            whole = found[0]["requests"] >= server and found[1]["requests"] >= proxy
+            if whole or time.monotonic() > end:
                 break
         self._seen = {"svn-server": found[0]["offset"], "caching-proxy": found[1]["offset"]}
         return found

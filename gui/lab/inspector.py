@@ -1,4 +1,4 @@
-"""What is known of the selected host or the line; with nothing selected a list of them, for keys and readers."""
+"""What is known of the selected host or the line; with nothing selected, a list of them for keys."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from gui.lab.picture import THE_LINE
 from gui.theme.look import Look
 from gui.widgets.basic import Button, Card, Icon, Label, Said, column, emptied, row, rule
 
-WIDTH = 312
+WIDTH, _BRIEF = 312, 16
 
 
 class Inspector(Card):
@@ -33,12 +33,21 @@ class Inspector(Card):
         scroll.setFrameShape(QFrame.Shape.NoFrame)
         scroll.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self.column.addWidget(scroll)
-        self._names: list[tuple[Button, str]] = []
+        self._entries: list[_Entry] = []
 
     def show_lab(self, shown: Shown) -> None:
-        """Hosts and line as known now."""
-        if shown != self._shown:
-            self._shown = shown
+        """Hosts and line as known now. Widgets are made anew only where there are others to show."""
+        before, self._shown = self._shown, shown
+        host = self._chosen(shown)
+        if self._selected == THE_LINE:
+            same = shown.line == before.line
+        elif host is not None:
+            same = host == self._chosen(before)
+        else:
+            same = bool(self._entries) and [h.name for h in shown.hosts] == [h.name for h in before.hosts]
+            if same:
+                self._refresh_list()
+        if not same:
             self._fill()
 
     def select(self, name: str) -> None:
@@ -47,10 +56,13 @@ class Inspector(Card):
             self._selected = name
             self._fill()
 
+    def _chosen(self, shown: Shown) -> HostShown | None:
+        return next((host for host in shown.hosts if host.name == self._selected), None)
+
     def _fill(self) -> None:
         emptied(self._body)
-        self._names.clear()
-        host = next((host for host in self._shown.hosts if host.name == self._selected), None)
+        self._entries.clear()
+        host = self._chosen(self._shown)
         if self._selected == THE_LINE:
             self._line()
         elif host is not None:
@@ -68,32 +80,19 @@ class Inspector(Card):
             self._body.addWidget(Label(look, text, 13, 400, "text2", wrap=True))
             return
         for host in self._shown.hosts:
-            self._entry(
-                host.name, host.name, ROLE_NAMES[host.role], ROLE_ICONS[host.role], host.sign, host.word
-            )
-        line = self._shown.line
-        self._entry(
-            THE_LINE, "The line", "one for all office hosts", "arrows-left-right", line.sign, line.word
-        )
+            self._entries.append(_Entry(look, host.name, host.name, ROLE_ICONS[host.role]))
+        self._entries.append(_Entry(look, THE_LINE, "The line", "arrows-left-right"))
+        for entry in self._entries:
+            entry.name.clicked.connect(self._pressed)
+            self._body.addWidget(rule())
+            self._body.addLayout(entry.row)
+        self._refresh_list()
 
-    def _entry(self, key: str, name: str, about: str, icon: str, sign: str, word: str) -> None:
-        look = self._look
-        button = Button(look, name, "link", height=20)
-        button.setFont(look.font(13, 600))
-        button.setAccessibleName(f"{name}, {about}, {word}")
-        button.clicked.connect(self._pressed)
-        self._names.append((button, key))
-        brief = len(word) <= 16
-        words = column(
-            None, button, Label(look, about if brief else word, 12, 400, "text2", wrap=True), spacing=0
-        )
-        line = row(None, Icon(look, icon, 18), spacing=10, margins=(0, 7, 0, 7))
-        line.addLayout(words, 1)
-        said = Said(look, sign, word if brief else "", 12, 400, "text2")
-        said.setToolTip(word)
-        line.addWidget(said)
-        self._body.addWidget(rule())
-        self._body.addLayout(line)
+    def _refresh_list(self) -> None:
+        for entry, host in zip(self._entries, self._shown.hosts, strict=False):
+            entry.say(ROLE_NAMES[host.role], host.sign, host.word)
+        line = self._shown.line
+        self._entries[-1].say("one for all office hosts", line.sign, line.word)
 
     def _host(self, host: HostShown) -> None:
         remark = ROLE_NAMES[host.role]
@@ -146,10 +145,31 @@ class Inspector(Card):
             self._body.addLayout(line)
 
     def _pressed(self) -> None:
-        for button, key in self._names:
-            if button is self.sender():
-                self.chosen.emit(key)
+        for entry in self._entries:
+            if entry.name is self.sender():
+                self.chosen.emit(entry.key)
                 return
 
     def _back(self) -> None:
         self.chosen.emit("")
+
+
+class _Entry:
+    """One row of the list."""
+
+    def __init__(self, look: Look, key: str, name: str, icon: str) -> None:
+        self.key = key
+        self.name = Button(look, name, "link", height=20)
+        self.name.setFont(look.font(13, 600))
+        self._about = Label(look, "", 12, 400, "text2", wrap=True)
+        self._said = Said(look, "", "", 12, 400, "text2")
+        self.row = row(None, Icon(look, icon, 18), spacing=10, margins=(0, 7, 0, 7))
+        self.row.addLayout(column(None, self.name, self._about, spacing=0), 1)
+        self.row.addWidget(self._said)
+
+    def say(self, about: str, sign: str, word: str) -> None:
+        """What it is and how it is; a long word takes the place of what it is."""
+        brief = len(word) <= _BRIEF
+        self._about.say(about if brief else word)
+        self._said.say(sign, word if brief else "")
+        self.name.setAccessibleName(f"{self.name.word}, {about}, {word}")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from PySide6.QtCore import Signal
-from PySide6.QtGui import QResizeEvent
+from PySide6.QtGui import QResizeEvent, QShowEvent
 from PySide6.QtWidgets import QWidget
 
 from gui.lab import facts
@@ -64,7 +64,8 @@ class LabPage(QWidget):
     def begin(self, live: Live) -> None:
         """Another run."""
         self._live = live
-        self.refresh()
+        if self.isVisible():
+            self.refresh()
 
     def choose(self, experiment: str) -> None:
         """Choose an experiment by its name."""
@@ -72,9 +73,14 @@ class LabPage(QWidget):
         if at >= 0:
             self._choice.setCurrentIndex(at)
 
+    def know(self) -> facts.Shown:
+        """What is known of hosts and line now, without showing it."""
+        self.shown = facts.shown(self._lab, self._live)
+        return self.shown
+
     def refresh(self) -> None:
         """Hosts and line as they are known now; costs more than `redraw`."""
-        self.shown = facts.shown(self._lab, self._live)
+        self.know()
         self.picture.show_lab(self.shown)
         self.inspector.show_lab(self.shown)
         running = self._live.running
@@ -147,6 +153,10 @@ class LabPage(QWidget):
     def _zoomed(self, factor: float) -> None:
         self.picture.zoom(factor)
         self._percent.say(f"{self.picture.scale_percent} %")
+
+    def showEvent(self, event: QShowEvent) -> None:
+        super().showEvent(event)
+        self.refresh()
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)

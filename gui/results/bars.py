@@ -71,8 +71,8 @@ class TrafficBars(Copied, QWidget):
         self.setMinimumHeight(int(_HEAD + _AXIS + 27 * max(1, len(self._cells))))
         self.setAccessibleName(f"Traffic of {name} by proxy state, MB")
         told = [
-            f"{words.state(cell.proxy, full=True)}: {words.megabytes(_sum(cell, _INSIDE))} MB inside the office, "
-            f"{words.megabytes(_sum(cell, _OVER))} MB over the line"
+            f"{words.state(cell.proxy, full=True)}: {words.megabytes(_sum(cell, _INSIDE))} MB inside the "
+            f"office, {words.megabytes(_sum(cell, _OVER))} MB over the line"
             for cell in self._cells
         ]
         self.setAccessibleDescription("; ".join(told))

@@ -279,7 +279,7 @@ class TimesView(QTableView):
         if not states:
             return
         room = self.viewport().width()
-        name, first, ratio_width, spread, verdict = 116, 14, 56, 86, 88
+        name, first, ratio_width, spread, verdict = 112, 14, 54, 84, 82
         each = max(58, min(130, (room - name - first - ratio_width - spread - verdict) // states))
         widths = [name, each + first, *[each] * (states - 1), ratio_width, spread]
         rest = max(verdict, room - sum(widths))

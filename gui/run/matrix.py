@@ -328,7 +328,7 @@ class _Delegate(QStyledItemDelegate):
         painter.drawText(box, _RIGHT, text)
 
     def _beside(self, painter: QPainter, box: QRect, cell: Cell) -> None:
-        """Where a column is wide: least and greatest kept time, and how the median stands to that of disabled."""
+        """Where a column is wide: least and greatest kept time, and disabled's median over this one."""
         painter.setFont(self._look.font(11))
         painter.setPen(self._look.colour("text3"))
         if (spread := cell.range_s) is not None:

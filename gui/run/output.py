@@ -8,9 +8,11 @@ from PySide6.QtWidgets import QButtonGroup, QPlainTextEdit, QSizePolicy, QWidget
 from gui import words
 from gui.theme import marks
 from gui.theme.look import Look
-from gui.widgets.basic import Button, Card, Label, Said, emptied, row
-from lab.events import Proof
+from gui.widgets.basic import Button, Card, Label, Said, row
 from lab.live import Live
+
+_MOST = 8
+"""So many proofs find a place."""
 
 
 class OutputCard(Card):
@@ -32,7 +34,8 @@ class OutputCard(Card):
         head.addSpacing(10)
         self._about = Label(look, "", 11, 400, "text3")
         self._proofs = QWidget()
-        self._proofs_row = row(self._proofs, spacing=16)
+        self._said = [Said(look, "", "", 11, 400, "text2") for _ in range(_MOST)]
+        row(self._proofs, *self._said, -1, spacing=16)
         head.addWidget(self._about)
         head.addSpacing(6)
         head.addWidget(self._proofs, 1)
@@ -56,7 +59,8 @@ class OutputCard(Card):
         """Another run."""
         self._live, self._seen, self._proved = live, (), ()
         self._text.clear()
-        emptied(self._proofs_row)
+        for said in self._said:
+            said.hide()
         self._about.say("")
 
     def close_text(self, closed: bool) -> None:
@@ -96,25 +100,15 @@ class OutputCard(Card):
         if last is None or seen == self._proved:
             return
         self._proved = seen
-        emptied(self._proofs_row)
         self._about.say(f"trial {words.count(last.trial.number)}")
-        room = self.width() - 260
+        told = [(proof.ok, proof.text or proof.name) for proof in sorted(last.proofs, key=lambda proof: proof.ok)]
         if last.standing == "failed":
-            self._proofs_row.addWidget(self._said(marks.TROUBLE, last.reason or "failed"))
-        for proof in sorted(last.proofs, key=lambda proof: proof.ok):
-            said = self._said(marks.OK if proof.ok else marks.TROUBLE, _told(proof))
+            told.insert(0, (False, last.reason or "failed"))
+        room = self.width() - 260
+        for said, (ok, text) in zip(self._said, told, strict=False):
+            said.say(marks.OK if ok else marks.TROUBLE, text if len(text) < 60 else text[:58] + "…")
+            said.setToolTip(text)
             room -= said.sizeHint().width() + 16
-            if room < 0:
-                said.deleteLater()
-                break
-            self._proofs_row.addWidget(said)
-        self._proofs_row.addStretch(1)
-
-    def _said(self, sign: str, text: str) -> Said:
-        said = Said(self._look, sign, text if len(text) < 60 else text[:58] + "…", 11, 400, "text2")
-        said.setToolTip(text)
-        return said
-
-
-def _told(proof: Proof) -> str:
-    return proof.text or proof.name
+            said.setVisible(room >= 0)
+        for said in self._said[len(told) :]:
+            said.hide()

@@ -102,8 +102,8 @@ class _Strips(QWidget):
 
     def _describe(self) -> None:
         told = [
-            f"{words.state(cell.treatment.state, full=True)}: {words.duration(cell.median_s) or 'no time yet'}, "
-            f"{cell.kept} kept"
+            f"{words.state(cell.treatment.state, full=True)}: "
+            f"{words.duration(cell.median_s) or 'no time yet'}, {cell.kept} kept"
             for cell in self._cells
         ]
         self.setAccessibleDescription("; ".join(told))

@@ -1,4 +1,4 @@
-"""Traffic of the last minute: one lane per pair of hosts, download up, upload down, the line's limits dashed."""
+"""Traffic of the last minute: one lane per pair of hosts, download up, upload down, limits dashed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The page *Start*: the question; trying it on this machine is the big card; then opening, and recent runs."""
+"""The page *Start*: the question; trying it here is the big card; then opening, and recent runs."""
 
 from __future__ import annotations
 
@@ -15,6 +15,15 @@ from gui.widgets.basic import Button, Card, Icon, Label, Said, column, emptied, 
 from lab.store import Head
 
 _WIDTH = 1080
+_UNDER = (
+    "Measure it on your own machines: the same operations over the lines you choose, "
+    "with the proxy and without."
+)
+_LAB = (
+    "A profile (.toml) that names your server, proxy and clients, reached over SSH. "
+    "Dropping it on this window does the same."
+)
+_RUN = "A .branchlab file, your own or a colleague’s. Dropping it on this window does the same."
 _SIGNS = {"done": marks.OK, "stopped": marks.WARN, "failed": marks.TROUBLE}
 
 
@@ -42,8 +51,7 @@ class StartPage(QScrollArea):
         middle.setMaximumWidth(_WIDTH)
         inner = column(middle, spacing=16, margins=(0, 44, 0, 32))
         inner.addWidget(Label(look, "A proxy, a wider line, or neither?", 32, 600))
-        under = "Measure it on your own machines: the same operations over the lines you choose, with the proxy and without."
-        inner.addWidget(Label(look, under, 15, 400, "text2", wrap=True))
+        inner.addWidget(Label(look, _UNDER, 15, 400, "text2", wrap=True))
         inner.addSpacing(12)
         inner.addWidget(self._try(look))
         inner.addLayout(self._open(look))
@@ -104,8 +112,8 @@ class StartPage(QScrollArea):
     def _try(self, look: Look) -> QWidget:
         card = Card("bigcard", (24, 24, 24, 24))
         text = (
-            "Three hosts are made here, with a real server, a real caching proxy and a line as narrow as you like. "
-            "Nothing stays behind."
+            "Three hosts are made here, with a real server, a real caching proxy and a line as narrow as "
+            "you like. Nothing stays behind."
         )
         self._make = Button(look, "Make the hosts", "filled", icon="play", height=40)
         self._make.clicked.connect(self.made)
@@ -123,18 +131,16 @@ class StartPage(QScrollArea):
 
     def _open(self, look: Look) -> object:
         line = row(None, spacing=16)
-        for icon, title, text, button, signal in (
-            ("tree-structure", "Open a lab", "A profile (.toml) that names your server, proxy and clients, reached over SSH. "
-             "Dropping it on this window does the same.", "Open …", self.profile),
-            ("folder-open", "Open a run", "A .branchlab file, your own or a colleague’s. Dropping it on this window does the "
-             "same.", "Open …", self.run),
-        ):  # fmt: skip
+        for icon, title, text, signal in (
+            ("tree-structure", "Open a lab", _LAB, self.profile),
+            ("folder-open", "Open a run", _RUN, self.run),
+        ):
             card = Card("bigcard", (20, 18, 20, 18))
             square = QFrame()
             square.setObjectName("softsquare")
             square.setFixedSize(36, 36)
             row(square, Icon(look, icon, 18, "accent"), margins=(9, 9, 9, 9))
-            press = Button(look, button)
+            press = Button(look, "Open …")
             press.setAccessibleName(title)
             press.clicked.connect(signal)
             card.column.addLayout(row(None, square, Label(look, title, 15, 600), -1, press, spacing=12))

@@ -24,9 +24,10 @@ QLabel[ink="trouble"] {{ color: {trouble}; }}
 #bigcard {{ background: {surface}; border: 1px solid {hair}; border-radius: 12px; }}
 #softsquare {{ background: {accent_soft}; border-radius: 6px; }}
 #sunken {{ background: {sunken}; border-radius: 6px; }}
-#banner[grade="trouble"] {{ background: {trouble_soft}; border: 1px solid {trouble_edge}; border-radius: 8px; }}
-#banner[grade="warn"] {{ background: {warn_soft}; border: 1px solid {warn_edge}; border-radius: 8px; }}
-#banner[grade="info"] {{ background: {accent_soft}; border: 1px solid {accent_edge}; border-radius: 8px; }}
+#banner {{ border-radius: 8px; }}
+#banner[grade="trouble"] {{ background: {trouble_soft}; border: 1px solid {trouble_edge}; }}
+#banner[grade="warn"] {{ background: {warn_soft}; border: 1px solid {warn_edge}; }}
+#banner[grade="info"] {{ background: {accent_soft}; border: 1px solid {accent_edge}; }}
 QPushButton {{ border-radius: 6px; padding: 0 14px; color: {text}; background: {raised};
   border: 1px solid {edge}; }}
 QPushButton:hover {{ background: {plain_hover}; }}

@@ -220,7 +220,7 @@ class Navigation(QFrame):
 
 
 class Parts(QWidget):
-    """A bar with one part per line of a run, each as long as its expected time, filled as far as it is done."""
+    """A bar with one part per line of a run, as long as its expected time, filled as far as it is done."""
 
     def __init__(self, look: Look) -> None:
         super().__init__()

@@ -46,9 +46,10 @@ class Window(Protocol):
 
 
 def _machines(lab: Lab) -> Testbed:
+    from lab import store
     from lab.machines import Machines
 
-    return Machines(lab)
+    return Machines(lab, store.data_folder() / "vcs")
 
 
 def _check(lab: Lab, experiment: Experiment | None) -> Sequence[Checked]:

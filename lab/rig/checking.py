@@ -55,14 +55,18 @@ def check(lab: Lab, experiment: Experiment | None) -> tuple[Checked, ...]:
 
 def _host(one: Connected) -> Iterator[Checked]:
     facts = one.facts
-    yield Checked(one.name, True, f"{facts.get('os')}, kernel {facts.get('kernel')}, {facts.get('cpus')} processors")
+    yield Checked(
+        one.name, True, f"{facts.get('os')}, kernel {facts.get('kernel')}, {facts.get('cpus')} processors"
+    )
     needed = dict(NEEDED[one.host.role])
     if one.host.services:
         needed |= NEEDED_FOR_SERVICES.get(one.host.role, {})
     for tool, package in needed.items():
         version = facts["tools"].get(tool)
         if version is None:
-            yield Checked(one.name, False, f"{tool} is missing", f"Install it there (Debian, Ubuntu: {package}).")
+            yield Checked(
+                one.name, False, f"{tool} is missing", f"Install it there (Debian, Ubuntu: {package})."
+            )
         else:
             yield Checked(one.name, True, f"{tool}: {version}")
     if one.root is None and one.host.role in (Role.SERVER, Role.ROUTER):
@@ -112,7 +116,9 @@ def revert(lab: Lab) -> dict[str, list[str]]:
             continue
         try:
             with connected(Lab(name=lab.name, hosts=(host,)), Stop(), leased=False) as (one,):
-                undone[host.name] = [str(text) for text in one.privileged.ask("revert", timeout_s=60)["undone"]]
+                undone[host.name] = [
+                    str(text) for text in one.privileged.ask("revert", timeout_s=60)["undone"]
+                ]
         except (HostTrouble, AgentRefused) as error:
             error.host = error.host or host.name
             troubles.append(error.told())

@@ -87,8 +87,10 @@ def connected(lab: Lab, stop: Stop, *, leased: bool = True) -> Iterator[tuple[Co
                 stack.push(closing)
                 hosts.append(one)
         if troubles:
-            raise troubles[0] if len(troubles) == 1 else HostTrouble(
-                "\n".join(trouble.told() for trouble in troubles)
+            raise (
+                troubles[0]
+                if len(troubles) == 1
+                else HostTrouble("\n".join(trouble.told() for trouble in troubles))
             )
         stop.check()
         if leased:
@@ -108,7 +110,9 @@ def _connect(host: Host) -> tuple[Connected, ExitStack]:
             root = agents.started(connection, privileged=True, root=host.root)
             stack.callback(root.close)
         facts = agent.ask("facts", {"tools": TOOLS[host.role]}, timeout_s=60)
-        return Connected(host=host, connection=connection, agent=agent, root=root, facts=facts), stack.pop_all()
+        return Connected(
+            host=host, connection=connection, agent=agent, root=root, facts=facts
+        ), stack.pop_all()
     raise AssertionError("an ExitStack swallowed an error")
 
 

@@ -77,7 +77,11 @@ class HeldLine:
         if word["refuse"]:
             raise HostLacks(str(word["refuse"]), host=self.holder.name)
         kinds = word["kinds"]
-        if any(line.delayed for line in lines) and not kinds.get("netem") and not (self.holder.host.delay and word["tun"]):
+        if (
+            any(line.delayed for line in lines)
+            and not kinds.get("netem")
+            and not (self.holder.host.delay and word["tun"])
+        ):
             raise HostLacks(
                 "delay, jitter or loss was asked, and this host can do none of them",
                 host=self.holder.name,
@@ -134,7 +138,7 @@ class HeldLine:
         if not self.office:
             raise HostLacks(
                 "no office host has an address, so nothing could be limited",
-                advice="Write address = \"…\" under each client and proxy of the profile.",
+                advice='Write address = "…" under each client and proxy of the profile.',
             )
         wanted = {
             "office": self.office,
@@ -175,13 +179,18 @@ def _listening(serving: Any, stop: Stop) -> int:
     raise TrialFailed("the probe ended before it listened")
 
 
-def _probed(agent: Agent, where: dict[str, Any], direction: str, rate: int | None, stop: Stop) -> float | None:
+def _probed(
+    agent: Agent, where: dict[str, Any], direction: str, rate: int | None, stop: Stop
+) -> float | None:
     """Payload bit/s in one direction; None on a line that is not limited there."""
     if rate is None:
         return None
     size = max(PROBE_PACKETS * PACKET_PAYLOAD, round(rate / 8 * PROBE_S))
     word = agent.ask(
-        "probe.fetch", {**where, "bytes": size, "direction": direction}, timeout_s=60 + 20 * size * 8 / rate, stop=stop
+        "probe.fetch",
+        {**where, "bytes": size, "direction": direction},
+        timeout_s=60 + 20 * size * 8 / rate,
+        stop=stop,
     )
     return float(word["rate_bps"])
 

@@ -80,7 +80,9 @@ def _line(evidence: Evidence) -> Proof:
     name = units.line_text(line)
     for when, read in (("before", evidence.line_before), ("after", evidence.line_after)):
         if not read.matches(line):
-            return Proof(name="line", ok=False, text=f"the line read back {when} the trial was not {name}: {read}")
+            return Proof(
+                name="line", ok=False, text=f"the line read back {when} the trial was not {name}: {read}"
+            )
     if not evidence.lease_alive:
         return Proof(name="line", ok=False, text="a lease was not renewed in time")
     return Proof(name="line", ok=True, text=f"line read back: {name}")
@@ -98,7 +100,9 @@ def _path(evidence: Evidence) -> Proof:
     through = evidence.moved.arrived["client>proxy"] + evidence.moved.arrived["proxy>client"]
     if not evidence.trial.treatment.state.enabled:
         if through:
-            return Proof(name="path", ok=False, text=f"the proxy was used ({through:,} bytes) though it was disabled")
+            return Proof(
+                name="path", ok=False, text=f"the proxy was used ({through:,} bytes) though it was disabled"
+            )
         return Proof(name="path", ok=True, text="past the proxy")
     if evidence.traffic_class is TrafficClass.LOCAL:
         return Proof(name="path", ok=True, text="needs no other host")

@@ -17,7 +17,7 @@ from lab.model import Experiment, Role, Trial
 from lab.rig.hosts import Connected, in_role, only
 from lab.rig.logs import LogCount, Logs
 from lab.stop import Stop
-from lab.vcs import Command, Phase
+from lab.vcs import Command, Driver, Phase
 
 log = logging.getLogger(__name__)
 
@@ -32,9 +32,9 @@ PROXY_PORT = 8081
 class Workplace:
     """Makes what the experiment's operations need, prepares each trial, and clears everything away."""
 
-    def __init__(self, hosts: Sequence[Connected], experiment: Experiment) -> None:
+    def __init__(self, hosts: Sequence[Connected], experiment: Experiment, driver: Driver) -> None:
         self.client = only(hosts, Role.CLIENT)
-        self.driver = vcs.driver(experiment.vcs)
+        self.driver = driver
         self._server = only(hosts, Role.SERVER)
         self._proxies = in_role(hosts, Role.PROXY)
         self._office = in_role(hosts, Role.CLIENT) + self._proxies
@@ -66,6 +66,11 @@ class Workplace:
 
     def set_up(self, stop: Stop) -> Iterator[Event]:
         """Repository, services, the tool's starting cost, the working copy that trials copy."""
+        if self._recipe is None:
+            raise BadInput(
+                f"{self._experiment.name}: no data set is named, and a repository of your own cannot be used yet",
+                advice='Write data = "quick" or data = "2008": BranchLab then makes the repository itself.',
+            )
         scratch = self._made_scratch(self.client)
         self._holes = {
             "config": f"{scratch}/config",
@@ -189,9 +194,7 @@ class Workplace:
             except LabError as error:
                 log.warning("clean-up: %s", error)
 
-    def _prepared(
-        self, operation: str, seed: int, through: tuple[str, int] | None, stop: Stop
-    ) -> Command:
+    def _prepared(self, operation: str, seed: int, through: tuple[str, int] | None, stop: Stop) -> Command:
         # A branch name that no earlier operation of this repository has had.
         self._branches += 1
         root = self._url.rsplit("/", 1)[0]
@@ -245,7 +248,9 @@ class Workplace:
         if command.verb != "command":
             one.agent.ask(command.verb, dict(command.args), timeout_s=STEP_S, stop=stop)
             return
-        word = one.agent.ask("command", {**command.args, "timeout_s": STEP_S}, timeout_s=STEP_S + 30, stop=stop)
+        word = one.agent.ask(
+            "command", {**command.args, "timeout_s": STEP_S}, timeout_s=STEP_S + 30, stop=stop
+        )
         if not command.succeeded(word["exit"]):
             raise TrialFailed(
                 f"an untimed step ended with exit status {word['exit']}: {word['tail'].strip()[-400:]}",

@@ -1,0 +1,74 @@
+"""What a run would do on each host, as text for people: nothing is touched to find it out."""
+
+from __future__ import annotations
+
+from lab import recipes, units, vcs
+from lab.model import Experiment, Host, Lab, ProxyState, Role
+from lab.vcs import Driver, Phase
+
+
+def commands(lab: Lab, experiment: Experiment, driver: Driver) -> dict[str, list[str]]:
+    """Every kind of command and change, by host, in the order of a run. Capitals stand for what a run fills in."""
+    server, client = lab.one(Role.SERVER), lab.one(Role.CLIENT)
+    told: dict[str, list[str]] = {host.name: [] for host in lab.hosts}
+    holes = _holes(experiment, server)
+    if experiment.data:
+        told[server.name] += [str(command) for command in driver.data(holes)]
+        told[server.name].append(f"start an Apache of its own in {server.services}/svn-server")
+    for host in lab.having(Role.PROXY):
+        if host.services and host.cache:
+            told[host.name].append(f"start an Apache of its own in {host.services}/caching-proxy")
+        if host.cache:
+            told[host.name].append(f"list, fill and purge objects of the repository in {host.cache.folder}")
+    holder = (lab.having(Role.ROUTER) or (server,))[0]
+    office = [host.address for host in lab.hosts if host.role in (Role.CLIENT, Role.PROXY) and host.address]
+    for line in experiment.lines:
+        told[holder.name].append(
+            f"limit the line to {units.line_text(line)} for {', '.join(office)}; lift it"
+        )
+    for host in lab.hosts:
+        if host.root != "none":
+            told[host.name].append("count bytes per host in a table of its own (nftables: inet branchlab)")
+    told[client.name] += [str(command) for command in driver.setup(holes)]
+    for operation in experiment.operations:
+        for state in _kinds(experiment.states, operation in experiment.disabled_only):
+            proxy = _proxy(lab) if state.enabled else None
+            for command in driver.commands(operation, holes, proxy):
+                timed = "timed: " if command.phase is Phase.TIMED else ""
+                host = server if command.on == "server" else client
+                text = f"{timed}{command}"
+                if text not in told[host.name]:
+                    told[host.name].append(text)
+    return told
+
+
+def _kinds(states: tuple[ProxyState, ...], only_disabled: bool) -> list[ProxyState]:
+    """One state with the proxy and one without are enough: the commands do not depend on the fullness."""
+    disabled = [state for state in states if not state.enabled][:1]
+    enabled = [] if only_disabled else [state for state in states if state.enabled][:1]
+    return disabled + enabled
+
+
+def _proxy(lab: Lab) -> tuple[str, int]:
+    proxy = lab.one(Role.PROXY)
+    return proxy.address or proxy.name, int((proxy.url or "").rstrip("/").rpartition(":")[2] or 0)
+
+
+def _holes(experiment: Experiment, server: Host) -> dict[str, vcs.Value]:
+    url = experiment.repository.replace("{server}", server.address or server.name)
+    recipe = recipes.recipe(experiment.data) if experiment.data else None
+    return {
+        "config": "SCRATCH/config",
+        "work": "SCRATCH/work",
+        "pristine": "SCRATCH/pristine",
+        "url": url,
+        "revision": recipe.revision if recipe else "REVISION",
+        "branch_url": f"{url.rsplit('/', 1)[0]}/branches/trial-N",
+        "seed": "SEED",
+        "edit_files": experiment.change.files or (recipe.edit_files if recipe else 0),
+        "edit_pattern": recipe.edit_pattern if recipe else "*",
+        "edit_share": experiment.change.share,
+        "locks": "FILES",
+        "repository": "SCRATCH/repository",
+        "dump": "SCRATCH/dump",
+    }

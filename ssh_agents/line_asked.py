@@ -1,0 +1,56 @@
+"""What a session asks of a line, checked before anything is touched."""
+
+from typing import Any, Dict, NamedTuple, Tuple
+
+from ssh_agents import given, line_tc, protocol
+from ssh_agents.line_tc import Delay, Rates
+
+
+class Asked(NamedTuple):
+    """A checked request for a line."""
+
+    office: Tuple[str, ...]
+    exempt: Tuple[Tuple[str, int], ...]
+    upload: Rates
+    download: Rates
+    delay: Delay
+    port: str
+
+    @property
+    def limited(self) -> bool:
+        """True if rates are asked for."""
+        return self.download.rate_bps is not None
+
+
+def asked(args: Dict[str, Any]) -> Asked:
+    """The request for a line, checked without looking at the host. Refuses with `bad-request`."""
+    sides = []
+    for name in ("upload", "download"):
+        rate = args.get(name + "_bps")
+        if rate is not None and (not isinstance(rate, int) or isinstance(rate, bool) or rate < 8 or rate % 8):
+            raise protocol.Refused(
+                "bad-request",
+                "%s_bps must be a whole number of bytes per second in bit/s, not %r" % (name, rate),
+            )
+        if rate is not None and rate >= line_tc.AS_IT_IS_BPS:
+            raise protocol.Refused("bad-request", "%s_bps is above what can be limited: %r" % (name, rate))
+        queue = protocol.need(args, "queue_%s_bytes" % name, int, 64_000)
+        if not 1600 <= queue < 1 << 32:
+            raise protocol.Refused(
+                "bad-request", "a queue holds at least one packet (1600 bytes), not %d" % queue
+            )
+        sides.append(Rates(rate, queue))
+    if (sides[0].rate_bps is None) != (sides[1].rate_bps is None):
+        raise protocol.Refused("bad-request", "a line has both rates or none")
+    delay = Delay(*(protocol.need(args, name, float, 0.0) for name in ("delay_s", "jitter_s", "loss")))
+    if not (0 <= delay.jitter_s <= delay.delay_s <= 60 and 0 <= delay.loss <= 1):
+        raise protocol.Refused("bad-request", "no such delay, jitter or loss: %s" % (tuple(delay),))
+    exempt = given.exempt(args)
+    if delay.loss == 1 and not exempt:
+        raise protocol.Refused(
+            "bad-request", "100 % loss would cut this session off, since nothing is exempt"
+        )
+    port = args.get("delay_port") or ""
+    if not isinstance(port, str):
+        raise protocol.Refused("bad-request", "delay_port must be text, not %r" % (port,))
+    return Asked(given.addresses(args, "office"), exempt, sides[0], sides[1], delay, port)

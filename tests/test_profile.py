@@ -1,0 +1,346 @@
+"""A profile is checked whole, before anything is touched; what is wrong has a file, a line and a cure."""
+
+from __future__ import annotations
+
+import tomllib
+from pathlib import Path
+
+import pytest
+import tomlkit
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from lab import profile, toml_places
+from lab.errors import BadInput
+from lab.model import Cache, Change, Line, ProxyState, Role
+
+GOOD = """\
+# The lab of our office.
+schema = 1
+name = "Minsk office"
+
+[hosts.server]
+role = "server"
+ssh = "admin@tfs.example.com:22" # a remark
+address = "198.51.100.10"
+
+[hosts.proxy]
+role = "proxy"
+ssh = "proxy.office.example.com"
+sudo = true
+cache = { kind = "apache-disk", folder = "/var/cache/branchlab" }
+url = "http://proxy.office.example.com:8081"
+
+[hosts.desk-1]
+role = "client"
+ssh = "desk-1"
+
+[[experiments]]
+name = "Do we need the proxy?"
+vcs = "subversion"
+repository = "http://{server}/svn/trunk"
+data = "quick"
+change = { files = 50, lines = "10 %" }
+operations = ["get", "check-out", "undo", "check-in", "history", "diff"]
+lines = [
+    "64/128 kbit/s", # the slowest
+    "128/256 kbit/s",
+    "1/2 Mbit/s 40 ms",
+]
+states = ["disabled", "0 %", { purge = "10 %" }, "100 %"]
+disabled_only = []
+attempts = 4
+warm_up = 1
+order = "blocks"
+seed = 2008
+"""
+PATH = Path("minsk.toml")
+
+
+def parsed(text: str) -> profile.Profile:
+    return profile.parsed(text, PATH)
+
+
+def refused(text: str) -> list[str]:
+    with pytest.raises(BadInput) as error:
+        parsed(text)
+    return str(error.value).splitlines()
+
+
+def changed(old: str, new: str) -> str:
+    assert old in GOOD
+    return GOOD.replace(old, new, 1)
+
+
+def test_a_good_profile_is_read_whole() -> None:
+    known = parsed(GOOD)
+    assert known.lab.name == "Minsk office"
+    assert [(host.name, host.role) for host in known.lab.hosts] == [
+        ("server", Role.SERVER),
+        ("proxy", Role.PROXY),
+        ("desk-1", Role.CLIENT),
+    ]
+    server, proxy, desk = known.lab.hosts
+    assert (server.ssh, server.address, server.root) == ("admin@tfs.example.com:22", "198.51.100.10", "none")
+    assert proxy.root == "sudo"
+    assert proxy.cache == Cache(kind="apache-disk", folder="/var/cache/branchlab")
+    assert proxy.url == "http://proxy.office.example.com:8081"
+    assert desk.cache is None
+    asked = known.experiment()
+    assert asked.lines[2] == Line(upload_bps=1_000_000, download_bps=2_000_000, delay_s=0.04)
+    assert asked.states[2] == ProxyState(full=90)
+    assert asked.change == Change(files=50, share=0.1)
+    assert (asked.attempts, asked.warm_up, asked.order, asked.seed) == (4, 1, "blocks", 2008)
+    assert known.warnings == ()
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "told"),
+    [
+        (
+            'role = "server"',
+            'role = "servr"',
+            "minsk.toml:6: hosts.server.role: unknown role `servr`: write one of",
+        ),
+        ('role = "server"', "role = 5", "minsk.toml:6: hosts.server.role: unknown role `5`"),
+        ('ssh = "desk-1"', "", "minsk.toml:17: hosts.desk-1: `ssh` is missing: write ssh ="),
+        ('ssh = "desk-1"', 'ssh = "a b"', "minsk.toml:19: hosts.desk-1.ssh: `a b` names no host"),
+        ('ssh = "desk-1"', 'ssh = "unix:lab"', "write unix:/path"),
+        ('ssh = "desk-1"', 'ssh = "d:70000"', "`d:70000` names no host"),
+        ('ssh = "desk-1"', 'ssh = "::1"', "write [::1]:22"),
+        ("address =", "adress =", "unknown key `adress` (did you mean address?)"),
+        ('"198.51.100.10"', '"198.51.100.300"', "no IPv4 address: write one such as 198.51.100.10"),
+        ("sudo = true", 'sudo = "yes"', "minsk.toml:13: hosts.proxy.sudo: `yes`: "),
+        ("sudo = true", 'sudo = true\nroot = "direct"', "take one of them out"),
+        ("sudo = true", 'root = "su"', "unknown way to root `su`"),
+        (', folder = "/var/cache/branchlab"', "", "minsk.toml:14: hosts.proxy.cache: `folder` is missing"),
+        ('"/var/cache/branchlab"', '"cache"', "hosts.proxy.cache.folder: `cache` is no folder of its own"),
+        ('"/var/cache/branchlab"', '"/"', "`/` is no folder of its own"),
+        ("cache = {", "# cache = {", "minsk.toml:10: hosts.proxy: the folder of its cache is missing"),
+        ('"http://proxy.office.example.com:8081"', '"proxy:8081"', "is no address of a proxy: write"),
+        ('"http://proxy.office.example.com:8081"', '"http://u:p@x:1"', "without a password"),
+        (
+            '"128/256 kbit/s"',
+            '"128 kilobananas"',
+            "minsk.toml:30: experiments.1.lines.2: `kilobananas` is no unit",
+        ),
+        (
+            '"128/256 kbit/s"',
+            '"0/256 kbit/s"',
+            "minsk.toml:30: experiments.1.lines.2: a rate of 0 kbit/s lets",
+        ),
+        ('"128/256 kbit/s"', "128", "minsk.toml:30: experiments.1.lines.2: `128` is no text"),
+        (
+            '"128/256 kbit/s"',
+            '"64/128 kbit/s"',
+            "minsk.toml:30: experiments.1.lines.2: `64/128 kbit/s` stands there",
+        ),
+        ('"0 %"', '"90 %"', "minsk.toml:33: experiments.1.states.3: `90 %` stands there twice"),
+        ('"0 %"', '"190 %"', "experiments.1.states.2: 190 % is more than all"),
+        ('"check-out",', '"chekout",', "unknown operation `chekout`"),
+        ('"check-out",', '"get",', "`get` stands there twice"),
+        ("disabled_only = []", 'disabled_only = ["push"]', "unknown operation `push`"),
+        ('"diff"]\n', '"history"]\n', "stands there twice"),
+        (
+            "attempts = 4",
+            "attempts = 1",
+            "minsk.toml:35: experiments.1.attempts: 1 attempts, 1 of them warm-up",
+        ),
+        ("attempts = 4", 'attempts = "4"', "experiments.1.attempts: `4`: input should be a valid integer"),
+        (
+            "attempts = 4",
+            "attempts = true",
+            "experiments.1.attempts: `True`: input should be a valid integer",
+        ),
+        ("warm_up = 1", "warm_up = -1", "experiments.1.warm_up: `-1`: input should be greater"),
+        ('order = "blocks"', 'order = "bloks"', "(did you mean blocks?)"),
+        ('lines = "10 %"', "lines = 10", "experiments.1.change.lines: `10` is no share: write"),
+        ("files = 50", "fils = 50", "experiments.1.change.fils: unknown key `fils` (did you mean files?)"),
+        ("{server}", "{srver}", "(did you mean server?)"),
+        ("{server}", "{server", "has a brace too many"),
+        ("schema = 1", "schema = 2", "a newer BranchLab wrote this"),
+        ("schema = 1", "", "the first line should be: schema = 1"),
+        ('name = "Minsk office"', "name = 1", "minsk.toml:3: name: this should be a text"),
+        ('name = "Minsk office"', 'title = "x"', "minsk.toml:3: title: unknown key"),
+        ('role = "client"', 'role = "router"', "no host is the client: add one"),
+        ('role = "client"', 'role = "server"', "server is the server already: a lab has one of them"),
+        ("[hosts.desk-1]", '[hosts."desk 1"]', "is no name of a host"),
+        ("[[experiments]]", "[experiments]", "write [[experiments]]"),
+        ('name = "Do we need the proxy?"', "", "experiments.1: `name` is missing"),
+    ],
+)
+def test_what_is_wrong_is_told_with_its_line_and_cure(old: str, new: str, told: str) -> None:
+    lines = refused(changed(old, new))
+    assert any(told in line for line in lines), lines
+    assert all(line.startswith("minsk.toml:") for line in lines)
+
+
+def test_only_what_is_wrong_is_told() -> None:
+    assert len(refused(changed('role = "server"', 'role = "servr"'))) == 1
+
+
+def test_all_problems_are_told_at_once_in_the_order_of_the_file() -> None:
+    text = (
+        GOOD.replace('role = "server"', 'role = "servr"')
+        .replace('"0 %"', '"0"')
+        .replace('"128/256 kbit/s"', '"128 kilobananas"')
+    )
+    assert [line.split(":")[1] for line in refused(text)] == ["6", "30", "33"]
+
+
+def test_a_state_with_the_proxy_needs_one() -> None:
+    lines = refused(changed('role = "proxy"', 'role = "client"'))
+    assert "no host is it: add one" in lines[0]
+    without = changed('role = "proxy"', 'role = "client"').replace(
+        'states = ["disabled", "0 %", { purge = "10 %" }, "100 %"]', 'states = ["disabled"]'
+    )
+    assert parsed(without).experiment().states == (ProxyState(full=None),)
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("schema = 1\nx = [1,\n", "minsk.toml:"),
+        ("schema = 1\n\n[hosts.a]\n[hosts.a]\n", "minsk.toml:4: this is no TOML: cannot declare"),
+        ("schema = 1\nschema = 1\n", "minsk.toml:2: this is no TOML"),
+        ("schema 1\n", "minsk.toml:1: this is no TOML"),
+    ],
+)
+def test_what_is_no_toml_is_told_with_its_line(text: str, told: str) -> None:
+    assert refused(text)[0].startswith(told)
+
+
+def test_an_experiment_named_twice_is_refused() -> None:
+    again = GOOD[GOOD.index("[[experiments]]") :]
+    assert "there is another experiment `Do we need the proxy?`" in refused(f"{GOOD}\n{again}")[0]
+
+
+def test_experiments_are_found_by_name() -> None:
+    known = parsed(GOOD)
+    assert known.experiment("Do we need the proxy?") == known.experiment()
+    with pytest.raises(BadInput, match=r"did you mean Do we need the proxy\?"):
+        known.experiment("Do we need a proxy?")
+    head = GOOD[: GOOD.index("[[experiments]]")]
+    with pytest.raises(BadInput, match="no experiments"):
+        parsed(head).experiment()
+
+
+def test_doubts_are_warnings_with_their_line() -> None:
+    known = parsed(changed('"128/256 kbit/s"', '"256/128 kbit/s"'))
+    assert known.experiment().lines[1].upload_bps == 256_000
+    assert known.warnings[0].startswith(
+        "minsk.toml:30: experiments.1.lines.2: the upload, 256 kbit/s, is above"
+    )
+
+
+def test_the_published_experiment_is_understood() -> None:
+    text = changed(
+        "disabled_only = []", 'disabled_only = ["check-out", "check-in", "history"]\nlaunches = true'
+    )
+    asked = parsed(text.replace('"blocks"', '"published"')).experiment()
+    assert asked.launches
+    assert (asked.order, asked.disabled_only) == ("published", ("check-out", "check-in", "history"))
+
+
+def test_files_that_cannot_be_read_are_told(tmp_path: Path) -> None:
+    with pytest.raises(BadInput, match="cannot be read"):
+        profile.load(tmp_path / "none.toml")
+    with pytest.raises(BadInput, match="cannot be read"):
+        profile.load(tmp_path)
+    path = tmp_path / "a.toml"
+    path.write_bytes(b'schema = 1\nname = "\xe9"\n')
+    with pytest.raises(BadInput, match=r"a\.toml:2: this is no UTF-8"):
+        profile.load(path)
+
+
+@pytest.mark.parametrize("text", [GOOD, GOOD.replace("\n", "\r\n")])
+def test_comments_and_order_survive_saving(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "a.toml"
+    path.write_bytes(text.encode())
+    path.chmod(0o640)
+    document = profile.document(path)
+    profile.save(document, path)
+    assert path.read_bytes() == text.encode()
+    document["experiments"][0]["attempts"] = 6  # type: ignore[index]
+    assert profile.save(document, path).experiment().attempts == 6
+    assert path.read_bytes() == text.replace("attempts = 4", "attempts = 6").encode()
+    assert path.stat().st_mode & 0o777 == 0o640
+    assert [file.name for file in tmp_path.iterdir()] == ["a.toml"]
+
+
+def test_a_wrong_profile_is_not_saved(tmp_path: Path) -> None:
+    path = tmp_path / "a.toml"
+    path.write_text(GOOD)
+    document = profile.document(path)
+    document["schema"] = tomlkit.item(7)
+    with pytest.raises(BadInput):
+        profile.save(document, path)
+    assert path.read_text() == GOOD
+
+
+def test_a_byte_order_mark_is_no_fault(tmp_path: Path) -> None:
+    path = tmp_path / "a.toml"
+    path.write_bytes(b"\xef\xbb\xbf" + GOOD.encode())
+    assert profile.load(path).lab.name == "Minsk office"
+    assert profile.load(str(path)).path == path
+
+
+def test_the_place_of_every_key_and_member() -> None:
+    text = '''\
+# a = 1
+"quoted key" = """
+[not.a.table]
+b = 2"""
+c.d = { e = 1, f = [ 2, { g = 3 } ] } # h = 4
+[x.y]
+list = [ # ]
+  'a, ]', # one
+  "b\\"]",
+  [ 1, 2,
+    3 ],
+]
+[[z]]
+[[z]]
+when = 1979-05-27 07:32:00
+[z.sub]
+last = true'''
+    tomllib.loads(text)
+    lines = toml_places.lines(text)
+    assert {place: lines[place] for place in EXPECTED} == EXPECTED
+    assert ("b",) not in lines
+    assert ("h",) not in lines
+
+
+EXPECTED: dict[toml_places.Place, int] = {
+    ("quoted key",): 2,
+    ("c", "d"): 5,
+    ("c", "d", "e"): 5,
+    ("c", "d", "f", 1, "g"): 5,
+    ("x", "y"): 6,
+    ("x", "y", "list"): 7,
+    ("x", "y", "list", 0): 8,
+    ("x", "y", "list", 1): 9,
+    ("x", "y", "list", 2, 2): 11,
+    ("z", 0): 13,
+    ("z", 1): 14,
+    ("z", 1, "when"): 15,
+    ("z", 1, "sub", "last"): 17,
+}
+
+
+@settings(max_examples=300)
+@given(st.text(alphabet="[]{}=,.\"'#\\\n \tab1-", max_size=60))
+def test_any_text_has_places_or_none_and_comes_to_an_end(text: str) -> None:
+    assert all(1 <= line <= text.count("\n") + 1 for line in toml_places.lines(text).values())
+
+
+def test_every_key_of_a_document_is_found() -> None:
+    def below(value: object, place: toml_places.Place) -> list[toml_places.Place]:
+        inner = (
+            value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+        )
+        return [place, *(found for key, child in inner for found in below(child, (*place, key)))]
+
+    lines = toml_places.lines(GOOD)
+    # The place of the whole is no place; a table that holds only tables stands where its first one does.
+    assert set(below(tomllib.loads(GOOD), ())) - {()} == set(lines)
