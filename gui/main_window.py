@@ -26,12 +26,14 @@ from gui.widgets.basic import column, row
 from gui.widgets.frame import (
     SMALL_WIDTH,
     FocusRing,
+    Head,
     Navigation,
     Place,
     StatusBar,
     TopBar,
 )
 from gui.worker import Worker
+from lab.analysis.findings import NO_NUMBER
 from lab.analysis.summary import Summary
 from lab.events import (
     Event,
@@ -146,6 +148,7 @@ class MainWindow(QMainWindow):
         self._navigation.setVisible(not at_start)
         self._status.setVisible(not at_start)
         self._stack.setCurrentWidget(self._pages[key])
+        self._heads[key].hold(self._banner)
         self._navigation.show_page(key)
         self._dirty = True
         if key == RESULTS and self.running:
@@ -169,12 +172,17 @@ class MainWindow(QMainWindow):
             RUN: self.run_page,
             RESULTS: self.results_page,
         }
+        self._heads: dict[str, Head | StartPage] = {
+            START: self.start_page,
+            LAB: self.lab_page.head,
+            RUN: self.run_page.head,
+            RESULTS: self.results_page.head,
+        }
         self._stack = QStackedWidget()
         for page in self._pages.values():
             self._stack.addWidget(page)
         self._page = START
         right = column(None, spacing=0)
-        right.addLayout(row(None, self._banner, margins=(20, 0, 20, 0)))
         right.addWidget(self._stack, 1)
         middle = row(None, self._navigation, spacing=0)
         middle.addLayout(right, 1)
@@ -201,6 +209,8 @@ class MainWindow(QMainWindow):
         self.start_page.run.connect(self._ask_run)
         self.start_page.recent.connect(self.open_run)
         self.lab_page.run.connect(self.start_run)
+        self.lab_page.wanted.connect(self._home)
+        self.run_page.wanted.connect(partial(self.show_page, LAB))
         self.run_page.stopped.connect(self._ask_stop)
         self.run_page.cut.connect(self._cut)
         self.run_page.paused.connect(self._pause)
@@ -385,9 +395,10 @@ class MainWindow(QMainWindow):
         share = live.done / live.total if live.total else 0
         buttons[RUN].tell(f"{share:.0%}".replace("%", f"{words.NBSP}%") if live.running else "",
                           marks.BUSY if live.running else "")  # fmt: skip
-        answers = len(self.summary.findings) if self.summary else 0
+        findings = self.summary.findings if self.summary else ()
+        answers = sum(finding.headline != NO_NUMBER for finding in findings)
         same = self.summary is not None and self.summary.started.run == live.run
-        buttons[RESULTS].tell(f"{answers} answers" if answers and same else "")
+        buttons[RESULTS].tell(f"{answers} answer{'s' * (answers != 1)}" if answers and same else "")
         self._tell_status(live)
 
     def _tell_status(self, live: Live) -> None:

@@ -78,12 +78,11 @@ class Reporter(QObject):
             self.take(args.exc_value)
 
 
-class Banner(QFrame):
+class Banner(QWidget):
     """Under a page's head: sign, what happened in bold, why; details unfold; stays until put away."""
 
     def __init__(self, look: Look) -> None:
         super().__init__()
-        self.setObjectName("banner")
         self.setAccessibleName("Message")
         self._sign = Sign(look, marks.TROUBLE, 15)
         self._title = Label(look, "", 13, 600, wrap=True)
@@ -93,7 +92,11 @@ class Banner(QFrame):
         self._more = Button(look, "What was tried", height=28)
         self._away = Button(look, "Put away", "flat", height=28)
         words = column(None, self._title, self._text, self._tried, spacing=2)
-        layout = row(self, self._sign, margins=(14, 8, 10, 8), spacing=12)
+        box = QFrame()
+        box.setObjectName("banner")
+        self._box = box
+        column(self, box, margins=(0, 8, 0, 0))
+        layout = row(box, self._sign, margins=(14, 8, 10, 8), spacing=12)
         layout.addLayout(words, 1)
         layout.addWidget(self._away)
         layout.addWidget(self._more)
@@ -103,9 +106,9 @@ class Banner(QFrame):
 
     def tell(self, told: Trouble) -> None:
         """Show this one, in place of what was there."""
-        self.setProperty("grade", told.grade)
-        self.style().unpolish(self)
-        self.style().polish(self)
+        self._box.setProperty("grade", told.grade)
+        self._box.style().unpolish(self._box)
+        self._box.style().polish(self._box)
         self._sign.show_sign({"warn": marks.WARN, "info": marks.OK}.get(told.grade, marks.TROUBLE))
         self._title.say(told.title)
         self._text.say(told.text)

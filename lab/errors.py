@@ -44,7 +44,9 @@ class HostLacks(HostTrouble):
 class ConnectionLost(HostTrouble):
     """A conversation ended without its last word."""
 
-    advice = "Check that the host is up; what was changed there is taken back by its watcher when the lease ends."
+    advice = (
+        "Check that the host is up; what was changed there is taken back by its watcher when the lease ends."
+    )
 
 
 class AgentRefused(LabError):

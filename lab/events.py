@@ -74,13 +74,17 @@ class ToolMeasured:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CacheFilled:
-    """A fill made 100 % for an operation: objects and bytes in the cache, bytes it cost over the line."""
+    """A fill made 100 % for an operation: objects and bytes of its list, bytes and requests that it cost.
+
+    `list_of` is the operation whose list it is: another one's where this one brings nothing into a cache.
+    """
 
     operation: str
     objects: int
     cache_bytes: int
     fetched_bytes: int
     requests: int
+    list_of: str = ""
     kind: Literal["cache-filled"] = "cache-filled"
 
 
@@ -110,7 +114,6 @@ class TrialStarted:
 
     trial: int
     at: str
-    expected_s: float | None = None
     kind: Literal["trial-started"] = "trial-started"
 
 
@@ -223,7 +226,7 @@ class RunResumed:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunFinished:
-    """The last word; it always comes. `overhead_s` is the mean preparing time per trial."""
+    """The last word; it always comes."""
 
     at: str
     outcome: Outcome

@@ -134,13 +134,14 @@ class Machines:
         for operation in sorted(experiment.operations, key=lambda name: name != "get"):
             stop.check()
             before, logs = rig.meter.read(stop), rig.workplace.logs(stop)
-            objects, size = fullness.learn(operation, stop, instead="get")
+            learnt = fullness.learn(operation, stop, instead="get")
             moved = rig.meter.read(stop).since(before).arrived
             rig.crossing[operation] = _over_the_line(moved)
             yield CacheFilled(
                 operation=operation,
-                objects=objects,
-                cache_bytes=size,
+                objects=learnt.objects,
+                cache_bytes=learnt.cache_bytes,
+                list_of=learnt.list_of,
                 fetched_bytes=moved["server>proxy"],
                 requests=rig.workplace.logs(stop).since(logs).requests().get("proxy", 0),
             )

@@ -18,6 +18,7 @@ from pathlib import Path
 import pytest
 
 from lab import agents, ssh
+from lab.agents import bundling
 from lab.errors import AgentRefused, ConnectionLost, HostLacks, LabError, Stopped
 from lab.stop import Stop
 from tests import sshd
@@ -128,7 +129,7 @@ def test_the_bundle_knows_its_own_text_as_a_file_and_from_the_loader(tmp_path: P
     isolated = [sys.executable, "-I", "-S", "-X", "utf8"]
     told = subprocess.run([*isolated, tmp_path / "agent.py", "watch", "F"], capture_output=True, check=True)
     assert told.stdout.decode() == f"{len(made.source)} ['watch', 'F'] é\n"
-    argv = agents.launcher(made, "mark", True)
+    argv = bundling.launcher(made, "mark", True)
     told = subprocess.run([*isolated, *argv[3:]], input=made.source, capture_output=True, check=True)
     assert told.stdout.decode() == f"{len(made.source)} ['privileged'] é\n"
     told = subprocess.run(
@@ -141,7 +142,7 @@ def test_the_bundle_knows_its_own_text_as_a_file_and_from_the_loader(tmp_path: P
 
 
 def test_the_launcher_has_no_character_that_a_shell_would_take(machine: Machine) -> None:
-    for word in agents.launcher(agents.bundle(), "mark", False):
+    for word in bundling.launcher(agents.bundle(), "mark", False):
         assert not set(word) & set("'!$`\\\n~*?[]{}#&|<>%^")
 
 

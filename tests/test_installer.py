@@ -80,8 +80,9 @@ class Machine:
         (line,) = [line for line in self.log() if line.startswith("apt-get install")]
         return [word for word in line.split()[2:] if not word.startswith(("-", "DEBIAN_"))]
 
-    def run(self, *words: str) -> subprocess.CompletedProcess[str]:
+    def run(self, *words: str, display: str = ":0") -> subprocess.CompletedProcess[str]:
         environment = {
+            "DISPLAY": display,
             "PATH": str(self.bin),
             "STATE": str(self.state),
             "BRANCHLAB_INSTALL_ROOT": str(self.root),
@@ -95,6 +96,14 @@ class Machine:
 @pytest.fixture
 def machine(tmp_path: Path) -> Machine:
     return Machine(tmp_path)
+
+
+def test_the_window_is_left_out_of_a_demo_without_a_display_and_never_of_the_tests(machine: Machine) -> None:
+    machine.run("demo", display="")
+    assert not [name for name in machine.asked() if name.startswith("libxcb")]
+    (machine.state / "log").unlink()
+    machine.run("test", display="")
+    assert [name for name in machine.asked() if name.startswith("libxcb")]
 
 
 def test_on_an_empty_machine_everything_is_named_and_installed(machine: Machine) -> None:

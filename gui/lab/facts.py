@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
@@ -23,6 +24,10 @@ ROLE_ICONS = {
     Role.SERVER: "hard-drives",
     Role.ROUTER: "arrows-left-right",
 }
+
+
+_TOOLS = {Role.CLIENT: ("svn",), Role.PROXY: ("apache2", "httpd"), Role.SERVER: ("svnadmin", "apache2")}
+_TOOL_NAMES = {"apache2": "Apache", "httpd": "Apache", "svnadmin": "svn"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,6 +89,8 @@ def roles(seen: Shown) -> tuple[tuple[str, str], ...]:
         hosts = [host for host in seen.hosts if host.role is role]
         if hosts:
             signs = {host.sign for host in hosts}
+            if marks.OK in signs:
+                signs.discard(marks.UNKNOWN)  # clients that this run leaves out are no trouble
             sign = next(s for s in (marks.TROUBLE, marks.BUSY, marks.UNKNOWN, marks.OK) if s in signs)
             told.append((sign, role.value if len(hosts) == 1 else f"{len(hosts)} {role.value}s"))
     return tuple(told)
@@ -94,7 +101,8 @@ def _host(host: Host, live: Live) -> HostShown:
     facts: Mapping[str, object] = seen.facts if seen else {}
     sign, word = (marks.OK, "ready") if seen else (marks.UNKNOWN, "not checked yet")
     if not seen and live.running:
-        sign, word = marks.BUSY, "checking"
+        begun = bool(live.done) or live.current is not None
+        sign, word = (marks.UNKNOWN, "not in this run") if begun else (marks.BUSY, "checking")
     if live.outcome is Outcome.FAILED and live.reason.startswith(f"{host.name}:"):
         sign, word = marks.TROUBLE, live.reason.removeprefix(f"{host.name}:").strip()
     rows = [("SSH name", _short(host.ssh))] if host.ssh else []
@@ -117,18 +125,20 @@ def _short(ssh: str) -> str:
 
 
 def _tool(facts: Mapping[str, object], role: Role) -> str:
+    """The tool that matters in this role, with its version: `svn 1.14.2`."""
     tools = facts.get("tools")
     if not isinstance(tools, Mapping):
         return ""
-    wanted = {
-        Role.CLIENT: ("svn",),
-        Role.PROXY: ("apache2", "httpd"),
-        Role.SERVER: ("svnadmin", "svn", "apache2"),
-    }
-    for name in wanted.get(role, ()):
+    for name in _TOOLS.get(role, ()):
         if tools.get(name):
-            return f"{name} {tools[name]}"[:18]
+            return f"{_TOOL_NAMES.get(name, name)} {_version(str(tools[name]))}".strip()
     return ""
+
+
+def _version(text: str) -> str:
+    """The version number in what a tool says of itself; all of a short text where there is none."""
+    found = re.search(r"\d+(?:\.\d+)+", text)
+    return found.group() if found else text if len(text) < 12 else ""
 
 
 def _facts(facts: Mapping[str, object]) -> list[tuple[str, str]]:
@@ -150,7 +160,7 @@ def _facts(facts: Mapping[str, object]) -> list[tuple[str, str]]:
         rows.append(("Python", str(facts["python"])))
     tools = facts.get("tools")
     if isinstance(tools, Mapping):
-        rows += [(str(name), str(version)) for name, version in tools.items() if version]
+        rows += [(str(name), _version(str(version)) or "there") for name, version in tools.items() if version]
     return rows
 
 

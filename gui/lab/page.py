@@ -19,9 +19,10 @@ from lab.model import PAIRS, Experiment, Lab
 
 
 class LabPage(QWidget):
-    """Read-only. Signal `run(object)`: the experiment to run."""
+    """Read-only. Signals: `run(object)` the experiment to run; `wanted()` a lab to be opened."""
 
     run = Signal(object)
+    wanted = Signal()
 
     def __init__(self, look: Look) -> None:
         super().__init__()
@@ -40,9 +41,9 @@ class LabPage(QWidget):
         self.head.buttons.addWidget(self._choice)
         self.head.buttons.addWidget(self.start)
         self.picture, self.inspector = Picture(look), Inspector(look)
-        card = Card(margins=(1, 1, 1, 1))
+        card = _PictureCard(margins=(1, 1, 1, 1))
         card.column.addWidget(self.picture)
-        self._zoom = self._build_zoom(look, card)
+        card.corner = self._build_zoom(look, card)
         self.picture.chosen.connect(self.inspector.select)
         self.inspector.chosen.connect(self.picture.select)
         self._body = row(None, spacing=12)
@@ -56,8 +57,7 @@ class LabPage(QWidget):
     def show_lab(self, lab: Lab | None, experiments: Sequence[Experiment], trials: dict[str, int]) -> None:
         """The lab of a profile, its experiments, and how many trials each plans."""
         self._lab, self._experiments, self._trials = lab, experiments, trials
-        self._choice.clear()
-        self._choice.addItems([experiment.name for experiment in experiments])
+        self._choice.offer([experiment.name for experiment in experiments])
         self._choice.setVisible(len(experiments) > 1)
         self.refresh()
 
@@ -84,7 +84,7 @@ class LabPage(QWidget):
         self.picture.show_lab(self.shown)
         self.inspector.show_lab(self.shown)
         running = self._live.running
-        self.start.setVisible(bool(self._experiments) and not running)
+        self.start.setVisible(not running and (bool(self._experiments) or not self.shown.hosts))
         self._choice.setEnabled(not running)
         self._named()
         self._say()
@@ -101,8 +101,9 @@ class LabPage(QWidget):
         if not hosts:
             self.head.say("No lab is open.")
         elif self._live.running:
-            used = ", ".join(host.name for host in hosts)
-            self.head.say(f"A run is using {used}.")
+            used = [host.name for host in hosts if host.name in self._live.hosts]
+            told = f"{', '.join(used[:-1])} and {used[-1]}" if len(used) > 1 else "this lab"
+            self.head.say(f"A run is using {told}.")
         else:
             self.head.say(
                 f"{self.shown.name or 'The lab'}: {len(hosts)} hosts, one line between office and server."
@@ -110,9 +111,11 @@ class LabPage(QWidget):
 
     def _named(self) -> None:
         chosen = self._chosen()
-        if chosen is not None:
+        if chosen is None:
+            self.start.rename("Open a lab", "folder-open")
+        else:
             number = self._trials.get(chosen.name, 0)
-            self.start.rename(f"Run {number:,} trials" if number else "Run")
+            self.start.rename(f"Run {number:,} trials" if number else "Run", "play")
 
     def _chosen(self) -> Experiment | None:
         at = max(0, self._choice.currentIndex())
@@ -122,6 +125,8 @@ class LabPage(QWidget):
         chosen = self._chosen()
         if chosen is not None:
             self.run.emit(chosen)
+        else:
+            self.wanted.emit()
 
     def _build_zoom(self, look: Look, card: Card) -> QWidget:
         bar = QWidget(card)
@@ -166,8 +171,16 @@ class LabPage(QWidget):
         self._column.setContentsMargins(margin, 10 if small else 14, margin, 12 if small else 16)
         self._column.setSpacing(gap)
         self._body.setSpacing(gap)
-        self._column.activate()
-        self._body.activate()
-        card = self._zoom.parentWidget()
-        self._zoom.adjustSize()
-        self._zoom.move(card.width() - self._zoom.width() - 18, card.height() - self._zoom.height() - 12)
+
+
+class _PictureCard(Card):
+    """The picture's card, with a widget in its lower right corner."""
+
+    corner: QWidget | None = None
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        if self.corner is not None:
+            size = self.corner.sizeHint()
+            self.corner.resize(size)
+            self.corner.move(self.width() - size.width() - 18, self.height() - size.height() - 12)

@@ -21,7 +21,7 @@ from gui.widgets.basic import (
     Card,
     Choice,
     Elided,
-    Icon,
+    Empty,
     IconButton,
     Label,
     Said,
@@ -59,7 +59,9 @@ class ResultsPage(QWidget):
         self._tabs = QButtonGroup(self)
         self._tabs.idClicked.connect(self._tab)
         self._tab_names: list[str] = []
-        self._empty = self._build_empty(look)
+        text = "Results appear here with the first kept attempt."
+        self._empty = Empty(look, "chart-line-up", "No run yet", text, "Open a run …")
+        self._empty.pressed.connect(self.opened)
         body = QWidget()
         body.setObjectName("scrolled")
         self._body = column(body, self.answers, spacing=12)
@@ -116,27 +118,6 @@ class ResultsPage(QWidget):
         self.head.under_row.addStretch(1)
         for button in (self.other, self.export):
             self.head.buttons.addWidget(button)
-        self.head.buttons.setContentsMargins(0, 0, 20, 0)
-
-    def _build_empty(self, look: Look) -> QWidget:
-        """What will be here, and how to get it."""
-        empty = QWidget()
-        card = Card("sunken", (40, 40, 40, 40))
-        square = QFrame()
-        square.setObjectName("softsquare")
-        square.setFixedSize(40, 40)
-        row(square, Icon(look, "chart-line-up", 20, "accent"), margins=(10, 10, 10, 10))
-        open_run = Button(look, "Open a run …", "filled", height=40)
-        open_run.clicked.connect(self.opened)
-        for widget in (
-            square,
-            Label(look, "No run yet", 15, 600),
-            Label(look, "Results appear here with the first kept attempt.", 13, 400, "text2"),
-            open_run,
-        ):
-            card.column.addWidget(widget, 0, Qt.AlignmentFlag.AlignHCenter)
-        column(empty, card, -1, margins=(0, 0, 20, 0))
-        return empty
 
     def _build_figures(self, look: Look) -> QVBoxLayout:
         self._table_card, self._chart_card, self._bars_card = Card(), Card(), Card()
@@ -249,8 +230,7 @@ class ResultsPage(QWidget):
         if self._line not in lines:
             self._line = lines[0] if lines else None
         self._choice.blockSignals(True)
-        self._choice.clear()
-        self._choice.addItems([words.line(line) for line in lines])
+        self._choice.offer([words.line(line) for line in lines])
         if self._line is not None:
             self._choice.setCurrentIndex(lines.index(self._line))
         self._choice.blockSignals(False)
@@ -288,12 +268,12 @@ class ResultsPage(QWidget):
         self.head.small(small)
         self._column.setContentsMargins(margin, 10 if small else 14, 0, 0)
         self._column.setSpacing(gap)
+        self.head.setContentsMargins(0, 0, margin, 0)
         self._body.setContentsMargins(0, 0, margin - 10 if small else 10, margin)
         self._body.setSpacing(gap)
         self._upper.setSpacing(gap)
         self._lower.setSpacing(gap)
         self.answers.small(small)
-        self.head.buttons.setContentsMargins(0, 0, margin, 0)
 
 
 def _operations(summary: Summary) -> list[str]:

@@ -136,6 +136,8 @@ class Matrix(QAbstractTableModel):
             return self._clock()
         if cell.median_s is not None:
             return words.duration(cell.median_s)
+        if cell.left and not self.live.running:
+            return ""
         if cell.left:
             expected = self.live.expected_s(cell.treatment)
             return f"~{words.NBSP}{words.roughly(expected)}" if expected is not None else ""

@@ -101,7 +101,9 @@ class OutputCard(Card):
             return
         self._proved = seen
         self._about.say(f"trial {words.count(last.trial.number)}")
-        told = [(proof.ok, proof.text or proof.name) for proof in sorted(last.proofs, key=lambda proof: proof.ok)]
+        told = [
+            (proof.ok, proof.text or proof.name) for proof in sorted(last.proofs, key=lambda proof: proof.ok)
+        ]
         if last.standing == "failed":
             told.insert(0, (False, last.reason or "failed"))
         room = self.width() - 260

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 
-from PySide6.QtCore import QPointF, QRectF, QSize, Qt, Signal
+from PySide6.QtCore import QEvent, QPointF, QRectF, QSize, Qt, Signal
 from PySide6.QtGui import QColor, QFontMetrics, QPainter, QPaintEvent, QResizeEvent
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
@@ -15,7 +15,7 @@ from gui.run.strips import StripsCard
 from gui.run.traffic import TrafficCard
 from gui.theme import marks
 from gui.theme.look import Look
-from gui.widgets.basic import Button, Card, Elided, Label, Sign, StateMark, column, row
+from gui.widgets.basic import Button, Card, Elided, Empty, Label, Sign, StateMark, column, row
 from gui.widgets.frame import Head
 from lab.events import Outcome
 from lab.live import Live
@@ -31,7 +31,7 @@ class RunPage(QWidget):
     """Shows a live run. It never scrolls as a whole; the matrix gives way first, then the output.
 
     Signals: `paused()` and `resumed()`; `stopped()` softly; `cut()` at once, after the soft stop took long;
-    `results()` to see what came of it.
+    `results()` to see what came of it; `wanted()` a lab to run in.
     """
 
     paused = Signal()
@@ -39,12 +39,14 @@ class RunPage(QWidget):
     stopped = Signal()
     cut = Signal()
     results = Signal()
+    wanted = Signal()
 
     def __init__(self, look: Look) -> None:
         super().__init__()
         self._look, self._live = look, Live()
         self._asked_at: float | None = None
         self._pausing = False
+        self._head_height = 0
         self.matrix = Matrix()
         self._build_head(look)
         self.view = MatrixView(look, self.matrix)
@@ -59,13 +61,20 @@ class RunPage(QWidget):
         plots.addWidget(self.traffic, 1)
         plots.addWidget(self.strips, 1)
         self._plots_row = plots
-        self._column = column(self, self.head, self._card, self._plots, self.output, spacing=12)
+        text = "A run is started from the lab: choose an experiment there."
+        self._empty = Empty(look, "play-circle", "No run yet", text, "Go to the lab")
+        self._empty.pressed.connect(self.wanted)
+        self._column = column(self, self.head, self._empty, self._card, self._plots, self.output, spacing=12)
         self._column.setContentsMargins(20, 14, 20, 14)
+        self.begin(Live())
         look.changed.connect(self.update)
 
     def begin(self, live: Live) -> None:
         """Another run, or the same one anew."""
         self._live, self._asked_at, self._pausing = live, None, False
+        self._empty.setVisible(not live.run)
+        for widget in (self._card, self._plots, self.output):
+            widget.setVisible(bool(live.run))
         name = live.experiment.name if live.experiment else "Run"
         self.head.title.say(name)
         self.matrix.begin(live)
@@ -196,7 +205,7 @@ class RunPage(QWidget):
         self._plots_row.setSpacing(gap)
         if not self.matrix.rows or width < 100:
             return
-        room = height - self.head.height() - 3 * gap - 28 - _MATRIX_CHROME
+        room = height - self.head.needed() - 3 * gap - 28 - _MATRIX_CHROME
         for rows, output in (
             (ROW, _OUTPUT),
             (SMALL_ROW, _OUTPUT),
@@ -221,6 +230,12 @@ class RunPage(QWidget):
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
         self._share_height()
+
+    def event(self, happened: QEvent) -> bool:
+        if happened.type() == QEvent.Type.LayoutRequest and self.head.needed() != self._head_height:
+            self._head_height = self.head.needed()
+            self._share_height()
+        return super().event(happened)
 
 
 class _Legend(QWidget):

@@ -49,7 +49,7 @@ class StartPage(QScrollArea):
         body.setObjectName("canvas")
         middle = QWidget()
         middle.setMaximumWidth(_WIDTH)
-        inner = column(middle, spacing=16, margins=(0, 44, 0, 32))
+        inner = self._inner = column(middle, spacing=16, margins=(0, 44, 0, 32))
         inner.addWidget(Label(look, "A proxy, a wider line, or neither?", 32, 600))
         inner.addWidget(Label(look, _UNDER, 15, 400, "text2", wrap=True))
         inner.addSpacing(12)
@@ -69,6 +69,10 @@ class StartPage(QScrollArea):
         outer.addStretch(1)
         self.setWidget(body)
         self._list_card.hide()
+
+    def hold(self, banner: QWidget) -> None:
+        """Take in the banner, over everything."""
+        self._inner.insertWidget(0, banner)
 
     def show_runs(self, heads: Sequence[Head]) -> None:
         """The newest runs of this machine."""

@@ -261,6 +261,13 @@ class Choice(QComboBox):
         self.setFont(look.font(12 if height < 30 else 13, 500))
         self.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToContents)
 
+    def offer(self, texts: Sequence[str]) -> None:
+        """These choices, and as much room as the longest takes."""
+        self.clear()
+        self.addItems(list(texts))
+        widest = max((self.fontMetrics().horizontalAdvance(text) for text in texts), default=60)
+        self.setMinimumWidth(widest + 44)
+
     def paintEvent(self, event: QPaintEvent) -> None:
         super().paintEvent(event)
         box = QRectF(self.width() - 22, self.height() / 2 - 6, 12, 12)
@@ -295,6 +302,25 @@ class Segments(QFrame):
 
     def _clicked(self, number: int) -> None:
         self.chosen.emit(self._group.button(number).text())
+
+
+class Empty(QWidget):
+    """An empty page: what will be here, how to get it, one filled button. Signal `pressed()`."""
+
+    pressed = Signal()
+
+    def __init__(self, look: Look, icon: str, title: str, text: str, deed: str) -> None:
+        super().__init__()
+        card = Card("sunken", (40, 40, 40, 40))
+        square = QFrame()
+        square.setObjectName("softsquare")
+        square.setFixedSize(40, 40)
+        row(square, Icon(look, icon, 20, "accent"), margins=(10, 10, 10, 10))
+        press = Button(look, deed, "filled", height=40)
+        press.clicked.connect(self.pressed)
+        for widget in (square, Label(look, title, 15, 600), Label(look, text, 13, 400, "text2"), press):
+            card.column.addWidget(widget, 0, Qt.AlignmentFlag.AlignHCenter)
+        column(self, card, -1, margins=(0, 0, 20, 0))
 
 
 def row(

@@ -300,7 +300,7 @@ class StatusBar(QFrame):
 
 
 class Head(QWidget):
-    """The head of a page: title and a line under it; buttons at the right end, the filled one last."""
+    """The head of a page: title and a line under it; buttons at the right end, the filled one last; a banner."""
 
     def __init__(self, look: Look) -> None:
         super().__init__()
@@ -312,15 +312,26 @@ class Head(QWidget):
         self._under_text: Label | None = None
         left = column(None, self.title, self.under, spacing=1)
         self.buttons = row(None, spacing=8)
-        layout = row(self, spacing=16)
-        layout.addLayout(left, 1)
-        layout.addLayout(self.buttons)
-        self.setFixedHeight(48)
+        self._top = QWidget()
+        self._top.setFixedHeight(48)
+        top = row(self._top, spacing=16)
+        top.addLayout(left, 1)
+        top.addLayout(self.buttons)
+        self._column = column(self, self._top, spacing=0)
+        self.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Fixed)
 
     def small(self, small: bool) -> None:
         """Lay out for a small window."""
         self.title.setFont(self._look.font(18 if small else 20, 600))
-        self.setFixedHeight(44 if small else 48)
+        self._top.setFixedHeight(44 if small else 48)
+
+    def hold(self, banner: QWidget) -> None:
+        """Take in the banner, which stands under the head of the page that is shown."""
+        self._column.addWidget(banner)
+
+    def needed(self) -> int:
+        """The head's height, with the banner where there is one."""
+        return self.sizeHint().height()
 
     def say(self, text: str) -> None:
         """A plain line under the title."""

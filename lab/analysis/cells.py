@@ -11,6 +11,8 @@ from lab.model import OPERATIONS, PAIRS, Line, ProxyState, Treatment, Trial
 
 LEAST_DIFFERENCE_S = 0.020
 """Medians closer than this are never called different."""
+STRAY_BYTES = 500
+"""Fewer bytes on a pair are stray packets (a late close, a retransmission), no use of it."""
 
 LEAST_KEPT = 2
 """With fewer kept attempts a cell is not compared."""
@@ -80,17 +82,28 @@ def compared(cell: Cell, base: Cell, tool_start_s: float = 0.0) -> str:
     """`faster`, `slower`, `no-difference` or `too-few`: `cell` held against `base`.
 
     A difference needs ranges that do not overlap, and medians apart by 20 ms and by more than a tool's start.
+    An operation that sends nothing cannot be changed by a line or a proxy: what differs there is the client's
+    own unrest, and is never called a difference.
     """
     if min(cell.kept, base.kept) < LEAST_KEPT:
         return "too-few"
     if cell.median_s is None or base.median_s is None:
         return "too-few"
+    if _silent(cell) and _silent(base):
+        return "no-difference"
     apart = abs(cell.median_s - base.median_s)
     if apart < LEAST_DIFFERENCE_S or apart <= tool_start_s:
         return "no-difference"
     if _below(cell, base):
         return "faster"
     return "slower" if _below(base, cell) else "no-difference"
+
+
+def _silent(cell: Cell) -> bool:
+    counts = list(cell.bytes.values())
+    return bool(counts and cell.traffic_trials) and all(
+        count is not None and count <= STRAY_BYTES for count in counts
+    )
 
 
 def _below(one: Cell, other: Cell) -> bool:

@@ -6,11 +6,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from lab.analysis.cells import Cell, compared
+from lab.analysis.cells import STRAY_BYTES, Cell, compared
 from lab.model import Line, ProxyState
-
-STRAY_BYTES = 500
-"""Fewer bytes on a pair are stray packets (a late close, a retransmission), no use of it."""
 
 
 class Use(StrEnum):

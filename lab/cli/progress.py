@@ -134,6 +134,9 @@ def line_of(event: Event, live: Live) -> str:
             return f"run {event.run}: {event.experiment.name}, {len(event.trials)} trials"
         case HostSeen():
             return f"{event.host} ({event.role}) answers"
+        case CacheFilled() if event.list_of not in ("", event.operation):
+            brought = words.operation(event.operation)
+            return f"{brought} brings nothing into the cache; full is what {words.operation(event.list_of)} needs"
         case CacheFilled():
             return (
                 f"a full cache for {words.operation(event.operation)}: {event.objects} objects, "

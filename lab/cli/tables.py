@@ -112,7 +112,8 @@ def lines(proved: Iterable[LineProved]) -> Table:
 def _rates(upload: float | None, download: float | None) -> str:
     if upload is None or download is None:
         return "—"
-    return f"{upload / 1000:.4g}/{download / 1000:.4g} kbit/s"
+    unit, name = (1_000_000, "Mbit/s") if min(upload, download) >= 1_000_000 else (1000, "kbit/s")
+    return f"{upload / unit:.4g}/{download / unit:.4g} {name}"
 
 
 def runs(heads: Iterable[Head]) -> Table:

@@ -9,6 +9,7 @@ embedded.up(tied=False)                 # stays until embedded.down(), or until 
 from __future__ import annotations
 
 import os
+import shlex
 import subprocess
 import sys
 from dataclasses import dataclass
@@ -97,7 +98,9 @@ def shell(host: str, command: list[str], folder: Path | None = None) -> int:
         names = ", ".join(each.name for each in standing[0].hosts)
         raise BadInput(f"the lab has no host {host}", advice=f"name one of: {names}")
     words = [needs.program("ssh") or "ssh", "-F", f"{standing[0].folder}/ssh_config"]
-    return subprocess.run([*words, host, *(["--", *command] if command else [])], check=False).returncode
+    # ssh joins its words with spaces, and the host's shell takes them apart again.
+    asked = ["--", shlex.join(command)] if command else []
+    return subprocess.run([*words, host, *asked], check=False).returncode
 
 
 def sweep(folder: Path | None = None) -> list[Path]:

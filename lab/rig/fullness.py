@@ -32,6 +32,15 @@ class Found:
         return state.full is not None and abs(self.full - state.full) <= 50 / max(1, listed) + 1e-9
 
 
+@dataclass(frozen=True, slots=True)
+class Learnt:
+    """What 100 % is for an operation: whose list it is, how many objects, their bytes in the cache."""
+
+    list_of: str
+    objects: int
+    cache_bytes: int
+
+
 class Fullness:
     """Fills and purges the cache on the proxy host. `fill(operation)` runs it once through the proxy, unlimited.
 
@@ -49,6 +58,7 @@ class Fullness:
         self._fill = fill
         self._full: dict[str, dict[str, str]] = {}
         """operation -> key -> URL of its whole list"""
+        self._sizes: dict[str, int] = {}
         self._filler: dict[str, str] = {}
         """operation -> the operation whose run brings its list in"""
 
@@ -60,10 +70,10 @@ class Fullness:
         """True once 100 % was made for this operation."""
         return operation in self._full
 
-    def learn(self, operation: str, stop: Stop, instead: str | None = None) -> tuple[int, int]:
+    def learn(self, operation: str, stop: Stop, instead: str | None = None) -> Learnt:
         """Make 100 % for `operation`: empty the cache of the test data, run it once, list what appeared.
 
-        Where nothing appeared, the list of `instead` is taken. Returns its objects and their bytes.
+        Where nothing appeared, the list of `instead` is taken.
         """
         self._purge(self._present(stop), stop)
         before = self._present(stop)
@@ -71,10 +81,12 @@ class Fullness:
         appeared = {key: one for key, one in self._present(stop).items() if key not in before}
         self._full[operation] = {key: one["url"] for key, one in sorted(appeared.items())}
         self._filler[operation] = operation
+        self._sizes[operation] = sum(one["bytes"] for one in appeared.values())
         if not appeared and instead is not None and instead in self._full:
             self._full[operation] = self._full[instead]
             self._filler[operation] = instead
-        return len(self._full[operation]), sum(one["bytes"] for one in appeared.values())
+        list_of = self._filler[operation]
+        return Learnt(list_of, len(self._full[operation]), self._sizes[list_of])
 
     def bring(self, operation: str, state: ProxyState, seed: int, stop: Stop) -> Found:
         """Bring the cache to `state` for `operation` and measure it. Raises TrialFailed if it will not come."""

@@ -37,11 +37,22 @@ class Readback:
     loss: float
     dropped: int
     method: str
+    applied: bool = True
+    queue_upload_bytes: int | None = None
+    queue_download_bytes: int | None = None
 
     def matches(self, line: Line) -> bool:
         """True if this is exactly the line asked."""
+        if not line.limited and not line.delayed:
+            return self.upload_bps is None and self.download_bps is None and not self.applied
+        queues = (self.queue_upload_bytes, self.queue_download_bytes)
+        wanted = tuple(
+            line.queue_for(rate) if rate else None for rate in (line.upload_bps, line.download_bps)
+        )
         return (
-            self.upload_bps == line.upload_bps
+            self.applied
+            and (queues == wanted or not line.limited)
+            and self.upload_bps == line.upload_bps
             and self.download_bps == line.download_bps
             and abs(self.delay_s - line.delay_s) < 1e-4
             and abs(self.jitter_s - line.jitter_s) < 1e-4
@@ -93,15 +104,15 @@ class HeldLine:
         """Hold the hosts to `line`; what the kernel then says. Raises AgentRefused or TrialFailed."""
         if not line.limited and not line.delayed:
             self.lift(stop)
-            return _NOTHING
+            return self.read(stop)
         self.applied = line
         word = self.holder.privileged.ask("line.apply", self._wanted(line), stop=stop)
         return _readback(word)
 
     def read(self, stop: Stop) -> Readback:
         """What the kernel says now."""
-        if self.applied is None:
-            return _NOTHING
+        if self.holder.root is None:
+            return _NOTHING  # nothing of ours can be there
         return _readback(self.holder.privileged.ask("line.read", {}, stop=stop))
 
     def lift(self, stop: Stop) -> None:
@@ -156,7 +167,7 @@ class HeldLine:
         return wanted
 
 
-_NOTHING = Readback(None, None, 0.0, 0.0, 0.0, 0, "nothing applied")
+_NOTHING = Readback(None, None, 0.0, 0.0, 0.0, 0, "nothing applied", applied=False)
 
 
 def _readback(word: dict[str, Any]) -> Readback:
@@ -168,6 +179,9 @@ def _readback(word: dict[str, Any]) -> Readback:
         loss=word["loss"],
         dropped=word["dropped"],
         method=word["method"],
+        applied=bool(word["applied"]),
+        queue_upload_bytes=word["queue_upload_bytes"],
+        queue_download_bytes=word["queue_download_bytes"],
     )
 
 

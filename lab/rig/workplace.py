@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import secrets
 import statistics
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
@@ -48,6 +49,7 @@ class Workplace:
         self._cleanup: list[Command] = []
         self._holes: dict[str, vcs.Value] = {}
         self._branches = 0
+        self._token = secrets.token_hex(4)
         self.data_bytes = 0
 
     @property
@@ -239,7 +241,8 @@ class Workplace:
                 one.agent.ask("files.remove", {"path": path}, timeout_s=STEP_S, stop=stop)
 
     def _made_scratch(self, one: Connected) -> str:
-        path = str(one.agent.ask("files.scratch", {"name": f"run-{id(self):x}"})["path"])
+        # With the host's name in it: two hosts of a lab may be one machine.
+        path = str(one.agent.ask("files.scratch", {"name": f"run-{self._token}-{one.name}"[:64]})["path"])
         self._scratch.append((one, path))
         return path
 

@@ -254,7 +254,14 @@ class Process:
     def read(self, timeout_s: float | None = None) -> bytes:
         """Some bytes of its standard output; empty at its or the connection's end. Raises TimeoutError."""
         self._channel.settimeout(timeout_s)
-        return self._channel.recv(PIECE)
+        try:
+            return self._channel.recv(PIECE)
+        except TimeoutError:
+            raise
+        except (OSError, EOFError, paramiko.SSHException) as error:
+            # Reading also tells the other side that there is room again, and that fails first when it is gone.
+            log.debug("%s: the connection broke while reading: %r", self._name, error)
+            return b""
 
     def write(self, data: bytes) -> None:
         """All of `data` to its standard input. Raises ConnectionLost."""
@@ -305,7 +312,7 @@ class Process:
                 data = self._channel.recv_stderr(PIECE)
             except TimeoutError:
                 continue
-            except OSError:
+            except (OSError, EOFError, paramiko.SSHException):
                 return
             if not data:
                 return
