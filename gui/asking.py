@@ -1,9 +1,12 @@
-"""The question when the window is closed while a run goes."""
+"""What the window asks: whether to stop a run when it is closed, and for files. Nothing here waits."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from pathlib import Path
+
 from PySide6.QtCore import Qt, Signal
-from PySide6.QtWidgets import QDialog, QWidget
+from PySide6.QtWidgets import QDialog, QFileDialog, QWidget
 
 from gui.theme.look import Look
 from gui.widgets.basic import Button, Label, column, row
@@ -44,3 +47,24 @@ class CloseDialog(QDialog):
     def _stop(self) -> None:
         self.accept()
         self.stopped.emit()
+
+
+def ask_file(parent: QWidget, title: str, kinds: str, then: Callable[[Path], None]) -> None:
+    """Ask for a file to open."""
+    dialog = QFileDialog(parent, title, "", kinds)
+    dialog.setFileMode(QFileDialog.FileMode.ExistingFile)
+    _open(dialog, then)
+
+
+def ask_target(parent: QWidget, title: str, kinds: str, then: Callable[[Path], None]) -> None:
+    """Ask for a file to write; Qt asks before one is written over."""
+    dialog = QFileDialog(parent, title, "", kinds)
+    dialog.setAcceptMode(QFileDialog.AcceptMode.AcceptSave)
+    dialog.setDefaultSuffix("csv")
+    _open(dialog, then)
+
+
+def _open(dialog: QFileDialog, then: Callable[[Path], None]) -> None:
+    dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+    dialog.fileSelected.connect(lambda name: then(Path(name)))
+    dialog.open()

@@ -9,18 +9,18 @@ from pathlib import Path
 
 from PySide6.QtCore import QObject, Qt, QTimer, Signal
 from PySide6.QtGui import QCloseEvent, QDragEnterEvent, QDropEvent, QKeySequence, QResizeEvent, QShortcut
-from PySide6.QtWidgets import QApplication, QFileDialog, QMainWindow, QStackedWidget, QWidget
+from PySide6.QtWidgets import QApplication, QMainWindow, QStackedWidget, QWidget
 
-from gui import words
-from gui.asking import CloseDialog
+from gui import telling
+from gui.asking import CloseDialog, ask_file, ask_target
 from gui.doors import ANSWERING, Doors, OpenedProfile, OpenedRun
-from gui.lab import facts
 from gui.lab.page import LabPage
 from gui.report import Banner, DefectDialog, Reporter, Trouble
 from gui.results.page import ResultsPage
 from gui.run.page import RunPage
 from gui.start.page import StartPage
-from gui.theme import marks, sheet
+from gui.telling import LAB, RESULTS, RUN
+from gui.theme import sheet
 from gui.theme.look import Look
 from gui.widgets.basic import column, row
 from gui.widgets.frame import (
@@ -33,7 +33,6 @@ from gui.widgets.frame import (
     TopBar,
 )
 from gui.worker import Worker
-from lab.analysis.findings import NO_NUMBER
 from lab.analysis.summary import Summary
 from lab.events import (
     Event,
@@ -52,7 +51,7 @@ from lab.stop import Stop
 log = logging.getLogger(__name__)
 
 REDRAW_MS = 50
-START, LAB, RUN, RESULTS = "start", "lab", "run", "results"
+START = "start"
 PLACES = (
     Place(LAB, "Lab", "tree-structure"),
     Place(RUN, "Run", "play-circle"),
@@ -382,45 +381,9 @@ class MainWindow(QMainWindow):
         self._tell_frame()
 
     def _tell_frame(self) -> None:
-        live, buttons = self.live, self._navigation.buttons
-        shown = self.lab_page.shown
-        roles = facts.roles(shown)
-        self._top.show_roles(roles if live.run else ())
-        line = shown.line
-        known = line.line is not None and line.line in live.proved
-        self._top.show_line(line.sign if known else "", words.line(line.line) if known and line.line else "")
-        signs = {sign for sign, _ in roles}
-        worst = next((s for s in (marks.TROUBLE, marks.BUSY, marks.UNKNOWN, marks.OK) if s in signs), "")
-        buttons[LAB].tell("", worst if live.run else "")
-        share = live.done / live.total if live.total else 0
-        buttons[RUN].tell(f"{share:.0%}".replace("%", f"{words.NBSP}%") if live.running else "",
-                          marks.BUSY if live.running else "")  # fmt: skip
-        findings = self.summary.findings if self.summary else ()
-        answers = sum(finding.headline != NO_NUMBER for finding in findings)
-        same = self.summary is not None and self.summary.started.run == live.run
-        buttons[RESULTS].tell(f"{answers} answer{'s' * (answers != 1)}" if answers and same else "")
-        self._tell_status(live)
-
-    def _tell_status(self, live: Live) -> None:
-        if live.running and live.total:
-            eta = live.eta()
-            to_go = "" if eta is None else f"{words.span(*eta)} to go"
-            self._status.progress(
-                f"{words.count(live.done)} of {words.count(live.total)} trials",
-                f"{words.long(live.gone_s)} gone",
-                [(share, done) for _, share, done in live.parts()],
-                to_go,
-            )
-        elif live.done:
-            bad = live.counts.get("failed", 0) + live.counts.get("void", 0)
-            said = "line and cache were verified before every counted trial"
-            said += f"; {bad} did not hold" if bad else ""
-            right = "times: client’s own clock     traffic: counted on arrival"
-            self._status.say(marks.WARN if bad else marks.OK, said, right)
-        else:
-            self._status.say(
-                marks.OK, "Every change on a host is a lease: it is undone when BranchLab is gone", ""
-            )
+        telling.top_bar(self._top, self.live, self.lab_page.shown)
+        telling.navigation(self._navigation, self.live, self.lab_page.shown, self.summary)
+        telling.status_bar(self._status, self.live)
 
     # asking -------------------------------------------------------------------------------------------------
 
@@ -434,13 +397,13 @@ class MainWindow(QMainWindow):
         self.show_page(START)
 
     def _ask_profile(self) -> None:
-        self._ask("Open a lab", "Profiles (*.toml)", self.open_profile)
+        ask_file(self, "Open a lab", "Profiles (*.toml)", self.open_profile)
 
     def _ask_run(self) -> None:
-        self._ask("Open a run", "Runs (*.branchlab)", self.open_run)
+        ask_file(self, "Open a run", "Runs (*.branchlab)", self.open_run)
 
     def _ask_any(self) -> None:
-        self._ask("Open", "Runs and profiles (*.branchlab *.toml)", self._open_any)
+        ask_file(self, "Open", "Runs and profiles (*.branchlab *.toml)", self._open_any)
 
     def _open_any(self, path: Path) -> None:
         if path.suffix == ".toml":
@@ -448,24 +411,12 @@ class MainWindow(QMainWindow):
         else:
             self.open_run(path)
 
-    def _ask(self, title: str, kinds: str, then: Callable[[Path], None]) -> None:
-        dialog = QFileDialog(self, title, "", kinds)
-        dialog.setFileMode(QFileDialog.FileMode.ExistingFile)
-        dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        dialog.fileSelected.connect(lambda name: then(Path(name)))
-        dialog.open()
-
     def _ask_export(self) -> None:
-        dialog = QFileDialog(self, "Export the trials", "", "Table (*.csv);;JSON lines (*.jsonl)")
-        dialog.setAcceptMode(QFileDialog.AcceptMode.AcceptSave)
-        dialog.setDefaultSuffix("csv")
-        dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        dialog.fileSelected.connect(self._export)
-        dialog.open()
+        ask_target(self, "Export the trials", "Table (*.csv);;JSON lines (*.jsonl)", self._export)
 
-    def _export(self, name: str) -> None:
+    def _export(self, target: Path) -> None:
         if self.run_path is not None:
-            self._job(self._doors.export(self.run_path, Path(name)), self._exported)
+            self._job(self._doors.export(self.run_path, target), self._exported)
 
     def _exported(self, path: Path) -> None:
         self._tell(Trouble(title=f"Written: {path}", grade="info"))

@@ -29,7 +29,9 @@ def roughly(seconds: float) -> str:
 
 
 def clock(seconds: float) -> str:
-    """A running clock: `0:31`, `1:04:10`."""
+    """A running clock: `0:02.3` below ten seconds, `0:31`, `1:04:10`."""
+    if seconds < 10:
+        return f"0:{int(seconds * 10) / 10:04.1f}"
     whole = int(seconds)
     if whole < 3600:
         return f"{whole // 60}:{whole % 60:02d}"

@@ -143,6 +143,9 @@ class Live:
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
+        self._forget()
+
+    def _forget(self) -> None:
         self.run = ""
         self.lab = ""
         self.started_at = ""
@@ -308,7 +311,7 @@ class Live:
         return max(0.0, seconds - there) + here
 
     def _on_run_started(self, event: events.RunStarted) -> None:
-        self.__init__(self._clock)  # type: ignore[misc]
+        self._forget()
         self.run, self.lab, self.started_at = event.run, event.lab, event.at
         self.last_at = event.at
         self.experiment, self.trials, self.classes = event.experiment, event.trials, event.classes

@@ -10,12 +10,13 @@ from pathlib import Path
 from time import monotonic
 from typing import Any
 
-from lab import agents, vcs
+from lab import agents, units, vcs
 from lab.errors import AgentRefused, TrialFailed
 from lab.events import (
     CacheFilled,
     CommandStarted,
     Event,
+    HostChanged,
     HostSeen,
     OutputSeen,
     Proof,
@@ -26,7 +27,7 @@ from lab.events import (
 from lab.model import Experiment, Lab, Line, Role, Trial
 from lab.rig import checking, planning
 from lab.rig.fullness import Found, Fullness
-from lab.rig.hosts import Connected, connected, everywhere, only
+from lab.rig.hosts import LEASE_S, Connected, connected, everywhere, only
 from lab.rig.line import HeldLine, Readback
 from lab.rig.meter import LiveCounters, Meter, Reading
 from lab.rig.proofs import Evidence, proofs
@@ -75,11 +76,16 @@ class _Rig:
 
 
 class Machines:
-    """`lab.testbed.Testbed` over the hosts of a profile. `drivers` is the folder of the user's own drivers."""
+    """`lab.testbed.Testbed` over the hosts of a profile.
 
-    def __init__(self, lab: Lab, drivers: Path | None = None) -> None:
+    `drivers` is the folder of the user's own drivers; a change on a host outlives BranchLab by at most
+    `lease_s` seconds, and the few that its watcher takes.
+    """
+
+    def __init__(self, lab: Lab, drivers: Path | None = None, *, lease_s: float = LEASE_S) -> None:
         self._lab = lab
         self._drivers = drivers
+        self._lease_s = lease_s
         self._open: _Rig | None = None
 
     def classes(self, experiment: Experiment) -> dict[str, str]:
@@ -91,7 +97,7 @@ class Machines:
     def opened(self, experiment: Experiment, stop: Stop) -> Iterator[Iterator[Event]]:
         """Connected, under leases, counting, with repository and working copies made."""
         with ExitStack() as stack:
-            hosts = stack.enter_context(connected(self._lab, stop))
+            hosts = stack.enter_context(connected(self._lab, stop, lease_s=self._lease_s))
             yield self._setting_up(hosts, experiment, stack, stop)
         self._open = None
 
@@ -107,6 +113,9 @@ class Machines:
         stack.callback(workplace.clear)
         yield from workplace.set_up(stop)
         meter.start(stop)
+        for one in hosts:
+            if one.root is not None:
+                yield _changed(one, "counting bytes per host (nftables: table inet branchlab)")
         rig = _Rig(
             hosts=hosts, client=workplace.client, line=line, meter=meter, workplace=workplace, fullness=None
         )
@@ -172,8 +181,9 @@ class Machines:
                 proving = monotonic()
                 yield rig.line.prove(treatment.line, rig.client, stop)
                 rig.proved.add(treatment.line)
+                yield _changed(rig.line.holder, f"limiting the line to {units.line_text(treatment.line)}")
                 begin += monotonic() - proving  # once per line, and not of this trial
-            quiet = self._quiet(rig, stop)
+            quiet = self._quiet(rig, treatment.line, stop)
         except AgentRefused as error:
             raise _trial_failed(error) from error
         rig.held = _Held(
@@ -201,7 +211,7 @@ class Machines:
         yield CommandStarted(trial=trial.number, host=rig.client.name, argv=held.job.argv)
         told = yield from self._run(rig, held, trial, before, stop)
         at_exit = rig.meter.read(stop)
-        quiet = held.quiet or self._quiet(rig, stop)
+        quiet = held.quiet or self._quiet(rig, trial.treatment.line, stop)
         closing = rig.meter.read(stop)
         line_after = rig.line.read(stop)
         evidence = Evidence(
@@ -239,8 +249,10 @@ class Machines:
                         yield TrafficSampled(trial=trial.number, t_s=monotonic() - began, bytes=live.bytes())
         return command.result or {}
 
-    def _quiet(self, rig: _Rig, stop: Stop) -> str:
+    def _quiet(self, rig: _Rig, line: Line, stop: Stop) -> str:
         """Empty once no connection, queue or counter of the test moves; else what still does."""
+        # What is under way on a delayed line is in no queue that could be seen.
+        still_s = STILL_S + 2 * (line.delay_s + line.jitter_s)
         ports = rig.workplace.ports
         words = everywhere(
             (
@@ -253,7 +265,7 @@ class Machines:
                             address for peer in rig.hosts if peer is not one for address in peer.addresses
                         ],
                         "ports": ports,
-                        "still_s": STILL_S,
+                        "still_s": still_s,
                         "timeout_s": QUIET_S,
                     },
                 )
@@ -277,6 +289,10 @@ class Machines:
         if self._open is None:
             raise AssertionError("the testbed is used only inside `opened`")
         return self._open
+
+
+def _changed(one: Connected, what: str) -> HostChanged:
+    return HostChanged(host=one.name, at=datetime.now(UTC).isoformat(timespec="milliseconds"), what=what)
 
 
 def _over_the_line(moved: dict[str, int] | Any) -> int:

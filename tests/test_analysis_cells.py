@@ -11,7 +11,7 @@ from runs_made import FAST, SLOW, cells_experiment, few, finished, made, results
 
 from lab.analysis.cells import Cell, cells, compared
 from lab.events import RunStarted, Standing, TrialFinished
-from lab.model import DISABLED, ProxyState, Trial
+from lab.model import DISABLED, PAIRS, ProxyState, Trial
 
 FULL = ProxyState(full=100)
 
@@ -160,3 +160,18 @@ def test_results_of_trials_that_are_not_planned_are_left_alone() -> None:
     stranger = Trial(number=99, block=1, treatment=first.trials[0].treatment, attempt=9)
     (cell,) = cells(first, [finished(stranger, 1.0)])
     assert cell.kept == 0
+
+
+@pytest.mark.parametrize(("moved", "verdict"), [(0, "no-difference"), (501, "slower")])
+def test_what_sends_nothing_is_never_called_different(moved: int, verdict: str) -> None:
+    first = started(cells_experiment(states=[DISABLED, FULL]))
+    ended = [
+        finished(
+            trial,
+            (1.0 if trial.treatment.state == FULL else 0.5) + trial.attempt / 1000,
+            bytes=dict.fromkeys(PAIRS, moved),
+        )
+        for trial in first.trials
+    ]
+    found = {cell.state: cell.verdict for cell in cells(first, ended)}
+    assert found == {"disabled": "base", "100 %": verdict}

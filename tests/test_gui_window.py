@@ -240,7 +240,7 @@ def test_export_writes_the_trials(made: Made, qtbot: QtBot, tmp_path: Path) -> N
     window = made()
     ran(qtbot, window, small())
     target = tmp_path / "out.csv"
-    window._export(str(target))
+    window._export(target)
     qtbot.waitUntil(target.exists, timeout=FOREVER_MS)
     qtbot.waitUntil(lambda: not window._jobs, timeout=FOREVER_MS)
     assert len(target.read_text().splitlines()) == 13

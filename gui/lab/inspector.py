@@ -6,7 +6,7 @@ from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QFrame, QScrollArea, QSizePolicy, QWidget
 
 from gui.lab.facts import ROLE_ICONS, ROLE_NAMES, HostShown, Shown
-from gui.lab.picture import THE_LINE
+from gui.lab.items import THE_LINE
 from gui.theme.look import Look
 from gui.widgets.basic import Button, Card, Icon, Label, Said, column, emptied, row, rule
 

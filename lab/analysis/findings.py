@@ -395,7 +395,7 @@ def _share_text(view: View, timed: Sequence[Cell]) -> tuple[str, str] | None:
     if view.compared(cell, fullest) == "faster":
         return None
     if view.compared(cell, fullest) != "slower":
-        return f"{start} no difference from {full} was seen.", "none"
+        return f"{start} no difference from {full} was seen.", "same"
     gained = base.median_s - (cell.median_s or 0)
     share = words.share(gained, base.median_s - (fullest.median_s or 0))
     return f"{start} {share} of what {full} gains is there.", share

@@ -43,7 +43,7 @@ def check(lab: Lab, experiment: Experiment | None) -> tuple[Checked, ...]:
     for host in lab.hosts:
         alone = Lab(name=lab.name, hosts=(host,))
         try:
-            with connected(alone, stop, leased=False) as (one,):
+            with connected(alone, stop, lease_s=None) as (one,):
                 found += _host(one)
                 reached.append(one)
         except LabError as error:
@@ -93,7 +93,7 @@ def _left(one: Connected) -> Iterator[Checked]:
 
 def _line(lab: Lab, experiment: Experiment | None, stop: Stop) -> Iterator[Checked]:
     try:
-        with connected(lab, stop, leased=False) as hosts:
+        with connected(lab, stop, lease_s=None) as hosts:
             line = HeldLine(hosts)
             word = line.check(stop)
             if word["refuse"]:
@@ -115,7 +115,7 @@ def revert(lab: Lab) -> dict[str, list[str]]:
             undone[host.name] = []
             continue
         try:
-            with connected(Lab(name=lab.name, hosts=(host,)), Stop(), leased=False) as (one,):
+            with connected(Lab(name=lab.name, hosts=(host,)), Stop(), lease_s=None) as (one,):
                 undone[host.name] = [
                     str(text) for text in one.privileged.ask("revert", timeout_s=60)["undone"]
                 ]

@@ -66,8 +66,8 @@ class Connected:
 
 
 @contextmanager
-def connected(lab: Lab, stop: Stop, *, leased: bool = True) -> Iterator[tuple[Connected, ...]]:
-    """All hosts of the lab, connected side by side; with a lease on each that can be changed.
+def connected(lab: Lab, stop: Stop, *, lease_s: float | None = LEASE_S) -> Iterator[tuple[Connected, ...]]:
+    """All hosts of the lab, connected side by side; with a lease on each that can be changed (None: without).
 
     Leaving gives the leases back first (what was changed is taken back), then ends the agents. Raises
     HostTrouble that names each host that could not be had.
@@ -93,10 +93,10 @@ def connected(lab: Lab, stop: Stop, *, leased: bool = True) -> Iterator[tuple[Co
                 else HostTrouble("\n".join(trouble.told() for trouble in troubles))
             )
         stop.check()
-        if leased:
+        if lease_s is not None:
             for one in hosts:
                 if one.root is not None:
-                    one.leases.append(stack.enter_context(agents.renewed(one.root, LEASE_S)))
+                    one.leases.append(stack.enter_context(agents.renewed(one.root, lease_s)))
         yield tuple(hosts)
 
 

@@ -1,0 +1,441 @@
+"""What the picture of the lab is made of: ground with zones and cables, the line, the hosts' cards."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from PySide6.QtCore import QPointF, QRectF, Qt
+from PySide6.QtGui import QColor, QFont, QFontMetricsF, QPainter, QPainterPath, QPen
+from PySide6.QtWidgets import QGraphicsItem, QGraphicsSceneMouseEvent, QStyleOptionGraphicsItem, QWidget
+
+from gui import words
+from gui.lab.facts import ROLE_ICONS, ROLE_NAMES, HostShown, LineShown, Shown
+from gui.lab.places import Places
+from gui.theme import icons, marks
+from gui.theme.look import Look
+from gui.theme.palette import PAIR_DIRECTIONS, PAIR_NAMES
+from lab.model import Line, ProxyState, Role
+
+THE_LINE = "\N{RIGHTWARDS ARROW}line"
+"""The line's name among those of hosts; no host can have it."""
+
+_DOT, _LIVE_BPS = 22.0, 1000.0
+_LEFT = Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter
+_RIGHT = Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter
+_MIDDLE = Qt.AlignmentFlag.AlignCenter
+
+
+class Ground(QGraphicsItem):
+    """Dots, zones, cables and the legend."""
+
+    def __init__(self, look: Look) -> None:
+        super().__init__()
+        self._look = look
+        self.places: Places | None = None
+        self._area = QRectF()
+        self._shown = Shown()
+        self._live: tuple[object, ...] = ()
+        self._host = ""
+        self.setZValue(-10)
+
+    def place(self, placed: Places, area: QRectF) -> None:
+        self.prepareGeometryChange()
+        self.places, self._area = placed, area
+        self.update()
+
+    def show_lab(self, shown: Shown) -> None:
+        self._shown = shown
+        self.update()
+
+    def show_rates(self, rates: dict[str, float], host: str) -> None:
+        """Which cables carry something; repaints only when that changes."""
+        live = tuple(
+            any(rates.get(direction, 0.0) > _LIVE_BPS for direction in PAIR_DIRECTIONS[pair])
+            for pair in PAIR_NAMES
+        )
+        if (*live, host) != self._live:
+            self._live, self._host = (*live, host), host
+            self.update()
+
+    def boundingRect(self) -> QRectF:
+        return self._area
+
+    def paint(
+        self, painter: QPainter, option: QStyleOptionGraphicsItem, widget: QWidget | None = None
+    ) -> None:
+        if self.places is None:
+            return
+        look = self._look
+        self._dots(painter)
+        for zone, icon, name, remark in (
+            (self.places.office, "buildings", "Office", "local network, not limited"),
+            (self.places.far, "cloud", "Far away", ""),
+        ):
+            painter.setPen(QPen(look.colour("hair"), 1))
+            painter.setBrush(look.colour("zone"))
+            painter.drawRoundedRect(zone, 10, 10)
+            icons.draw(painter, icon, look.colour("text2"), QRectF(zone.left() + 16, zone.top() + 13, 17, 17))
+            painter.setFont(look.font(13, 600))
+            painter.setPen(look.colour("text"))
+            box = QRectF(zone.left() + 41, zone.top() + 11, zone.width() - 50, 20)
+            painter.drawText(box, _LEFT, name)
+            box.setLeft(box.left() + painter.fontMetrics().horizontalAdvance(name) + 10)
+            painter.setFont(look.font(12))
+            painter.setPen(look.colour("text2"))
+            painter.drawText(box, _LEFT, remark)
+        self._cables(painter)
+        self._more(painter)
+        self._legend(painter)
+
+    def _dots(self, painter: QPainter) -> None:
+        pen = QPen(self._look.colour("hair"), 1.6)
+        pen.setCapStyle(Qt.PenCapStyle.RoundCap)
+        painter.setPen(pen)
+        across, down = int(self._area.width() / _DOT), int(self._area.height() / _DOT)
+        painter.drawPoints([QPointF(_DOT * x, _DOT * y) for x in range(1, across) for y in range(1, down)])
+
+    def _cables(self, painter: QPainter) -> None:
+        placed = self.places
+        if placed is None or not placed.clients:
+            return
+        live = dict(zip(PAIR_NAMES, self._live, strict=False))
+        clients = [host for host in self._shown.hosts if host.role is Role.CLIENT]
+        ends = placed.proxy.left() if placed.proxy else placed.router.x()
+        bus = min(placed.clients[0].right() + 60, (placed.clients[0].right() + ends) / 2) - 5
+        pairs = []
+        for box, host in zip(placed.clients, clients, strict=False):
+            works = len(clients) == 1 or host.name == self._host
+            y, x = box.center().y(), box.right()
+            broken = host.sign == marks.TROUBLE
+            if placed.proxy is not None:
+                gold = [
+                    (x, y + 5),
+                    (bus, y + 5),
+                    (bus, placed.proxy.center().y()),
+                    (placed.proxy.left(), placed.proxy.center().y()),
+                ]
+                pairs.append(("client-proxy", gold, works, broken))
+            red = [
+                (x, y - 5),
+                (bus + 10, y - 5),
+                (bus + 10, placed.router.y()),
+                (placed.router.x(), placed.router.y()),
+            ]
+            pairs.append(("client-server", red, works, broken))
+        if placed.proxy is not None:
+            up = placed.router
+            x = min(up.x(), placed.proxy.right() - 10)
+            blue = [(x, placed.proxy.top()), (x, up.y())]
+            pairs.append(("proxy-server", blue, True, False))
+        pairs.sort(key=lambda cable: bool(live.get(cable[0])) and cable[2])
+        for pair, corners, works, broken in pairs:
+            self._cable(painter, pair, corners, bool(live.get(pair)) and works, broken)
+
+    def _cable(
+        self, painter: QPainter, pair: str, corners: Sequence[tuple[float, float]], live: bool, broken: bool
+    ) -> None:
+        pen = QPen(self._look.pair(pair) if live else self._look.colour("edge"), 3.0 if live else 1.6)
+        if broken:
+            pen.setDashPattern([3, 2.4])
+        pen.setCapStyle(Qt.PenCapStyle.FlatCap)
+        painter.strokePath(_rounded(corners, 8), pen)
+
+    def _more(self, painter: QPainter) -> None:
+        placed = self.places
+        if placed is None or not placed.left_out:
+            return
+        last = placed.clients[-1]
+        pen = QPen(self._look.colour("edge"), 1)
+        pen.setDashPattern([4, 3])
+        painter.setPen(pen)
+        painter.setBrush(Qt.BrushStyle.NoBrush)
+        box = QRectF(last.left(), last.bottom() + 16, last.width(), 38)
+        painter.drawRoundedRect(box, 8, 8)
+        painter.setFont(self._look.font(13))
+        painter.setPen(self._look.colour("text2"))
+        painter.drawText(box, _MIDDLE, f"and {placed.left_out} more clients")
+
+    def _legend(self, painter: QPainter) -> None:
+        look = self._look
+        x, y = 22.0, self._area.bottom() - 29
+        painter.setFont(look.font(12))
+        for pair, (name, where) in PAIR_NAMES.items():
+            painter.setPen(QPen(look.pair(pair), 3))
+            painter.drawLine(QPointF(x, y), QPointF(x + 20, y))
+            text = f"{name}, past the proxy" if "past" in where else name
+            painter.setPen(look.colour("text2"))
+            painter.drawText(QRectF(x + 28, y - 10, 260, 20), _LEFT, text)
+            x += 28 + painter.fontMetrics().horizontalAdvance(text) + 20
+
+
+class Pipe(QGraphicsItem):
+    """The line: two lanes, filled to their share by pair; unlimited dashed."""
+
+    def __init__(self, look: Look, chosen: Callable[[str], None]) -> None:
+        super().__init__()
+        self._look, self._chosen = look, chosen
+        self._places: Places | None = None
+        self._line = LineShown()
+        self._rates: dict[str, float] = {}
+        self._texts: tuple[str, str] = ("", "")
+        self._marked = False
+        self.setCursor(Qt.CursorShape.PointingHandCursor)
+
+    def place(self, placed: Places) -> None:
+        self.prepareGeometryChange()
+        self._places = placed
+        self.update()
+
+    def show_line(self, line: LineShown) -> None:
+        self._line = line
+        self._tell(self._rates)
+
+    def show_rates(self, rates: dict[str, float]) -> None:
+        if rates != self._rates:
+            self._tell(rates)
+
+    def _tell(self, rates: dict[str, float]) -> None:
+        self._rates = rates
+        self.update()
+
+    def mark(self, marked: bool) -> None:
+        self._marked = marked
+        self.update()
+
+    def boundingRect(self) -> QRectF:
+        if self._places is None:
+            return QRectF()
+        pipe = self._places.pipe
+        return QRectF(self._places.router.x() - 24, pipe.top() - 84, pipe.width() + 40, 84 + 36 + 96)
+
+    def shape(self) -> QPainterPath:
+        path = QPainterPath()
+        if self._places is not None:
+            path.addRect(self._places.pipe.adjusted(-34, -20, -4, 20))
+        return path
+
+    def mousePressEvent(self, event: QGraphicsSceneMouseEvent) -> None:
+        self._chosen(THE_LINE)
+
+    def paint(
+        self, painter: QPainter, option: QStyleOptionGraphicsItem, widget: QWidget | None = None
+    ) -> None:
+        if self._places is None:
+            return
+        look, pipe = self._look, self._places.pipe
+        line = self._line.line
+        outline = QPainterPath()
+        outline.addRoundedRect(pipe, 8, 8)
+        painter.fillPath(outline, look.colour("surface"))
+        painter.save()
+        painter.setClipPath(outline)
+        self._lanes(painter, pipe, line)
+        painter.restore()
+        pen = QPen(look.colour("accent" if self._marked else "edge"), 2 if self._marked else 1.4)
+        if line is None or not line.limited:
+            pen.setDashPattern([4, 3])
+        painter.strokePath(outline, pen)
+        painter.setPen(QPen(look.colour("hair"), 1))
+        middle = pipe.top() + 22
+        painter.drawLine(QPointF(pipe.left() + 4, middle), QPointF(pipe.right() - 2, middle))
+        self._router(painter)
+        self._words(painter, pipe, line)
+
+    def _lanes(self, painter: QPainter, pipe: QRectF, line: Line | None) -> None:
+        if line is None or not line.download_bps or not line.upload_bps:
+            return
+        for upload, limit, top, high in (
+            (False, line.download_bps, pipe.top() + 1, 21.0),
+            (True, line.upload_bps, pipe.top() + 23, 12.0),
+        ):
+            x = pipe.left() + 10
+            room = pipe.width() - 12
+            for pair in ("client-server", "proxy-server"):
+                rate = self._rates.get(PAIR_DIRECTIONS[pair][upload], 0.0)
+                width = min(room - (x - pipe.left() - 10), room * rate / limit)
+                if width > 0.5:
+                    painter.fillRect(QRectF(x, top, width, high), self._look.pair(pair, upload))
+                    x += width
+
+    def _router(self, painter: QPainter) -> None:
+        look, at = self._look, self._places.router
+        painter.setPen(QPen(look.colour("edge"), 1.2))
+        painter.setBrush(look.colour("surface"))
+        painter.drawEllipse(at, 21, 21)
+        icons.draw(painter, "arrows-left-right", look.colour("text"), QRectF(at.x() - 9, at.y() - 9, 18, 18))
+
+    def _words(self, painter: QPainter, pipe: QRectF, line: Line | None) -> None:
+        look = self._look
+        left, wide = pipe.left() + 12, pipe.width() - 14
+        middle = QRectF(left, 0, wide, 18)
+        self._text(
+            painter, middle.translated(0, pipe.top() - 76), "The line", look.font(13, 600), "text", _MIDDLE
+        )
+        box = middle.translated(0, pipe.top() - 57)
+        self._text(painter, box, "one for all office hosts", look.font(11), "text2", _MIDDLE)
+        down = sum(
+            self._rates.get(PAIR_DIRECTIONS[pair][0], 0.0) for pair in ("client-server", "proxy-server")
+        )
+        up = sum(self._rates.get(PAIR_DIRECTIONS[pair][1], 0.0) for pair in ("client-server", "proxy-server"))
+        self._rate(
+            painter, middle.translated(0, pipe.top() - 25), "←", down, line and line.download_bps, "down"
+        )
+        self._rate(painter, middle.translated(0, pipe.bottom() + 7), "→", up, line and line.upload_bps, "up")
+        extras = words.extras(line) if line is not None else ""
+        box = middle.translated(0, pipe.bottom() + 36)
+        self._text(painter, box, extras, look.font(11), "text2", _MIDDLE)
+        width = QFontMetricsF(look.font(11, 500)).horizontalAdvance(self._line.word)
+        x = middle.center().x() - (width + 20) / 2
+        y = pipe.bottom() + (64 if extras else 45)
+        marks.draw_sign(painter, look, self._line.sign, QRectF(x, y - 6.5, 13, 13))
+        self._text(
+            painter, QRectF(x + 20, y - 9, width + 4, 18), self._line.word, look.font(11, 500), "text2", _LEFT
+        )
+
+    def _rate(
+        self, painter: QPainter, box: QRectF, arrow: str, rate: float, limit: int | None, way: str
+    ) -> None:
+        look = self._look
+        if not limit:
+            self._text(painter, box, f"{arrow} unlimited {way}", look.font(12), "text2", _MIDDLE)
+            return
+        unit, size = ("Mbit/s", 1e6) if limit >= 1e6 and limit % 1e5 == 0 else ("kbit/s", 1e3)
+        now = f"{arrow} {rate / size:.2f}" if unit == "Mbit/s" else f"{arrow} {rate / size:.0f}"
+        rest = f"of {limit / size:g} {unit} {way}"
+        bold, plain = look.font(12, 600), look.font(12)
+        first = QFontMetricsF(bold).horizontalAdvance(now) + 6
+        whole = first + QFontMetricsF(plain).horizontalAdvance(rest)
+        x = box.center().x() - whole / 2
+        self._text(painter, QRectF(x, box.top(), first + 4, 18), now, bold, "text", _LEFT)
+        self._text(painter, QRectF(x + first, box.top(), whole, 18), rest, plain, "text2", _LEFT)
+
+    def _text(
+        self, painter: QPainter, box: QRectF, text: str, font: QFont, ink: str, flags: Qt.AlignmentFlag
+    ) -> None:
+        painter.setFont(font)
+        painter.setPen(self._look.colour(ink))
+        painter.drawText(box, flags, text)
+
+
+class HostCard(QGraphicsItem):
+    """A host: icon, name, role, sign and word; the proxy with how full its cache is."""
+
+    def __init__(
+        self, look: Look, chosen: Callable[[str], None], host: HostShown, box: QRectF, *, small: bool
+    ) -> None:
+        super().__init__()
+        self._look, self._chosen, self.host, self._small = look, chosen, host, small
+        self._box = QRectF(0, 0, box.width(), box.height())
+        self._cache: float | None = None
+        self._marked = False
+        self.setPos(box.topLeft())
+        self.setCursor(Qt.CursorShape.PointingHandCursor)
+
+    def show_host(self, host: HostShown, cache: float | None) -> None:
+        if (host, cache) != (self.host, self._cache):
+            self.host, self._cache = host, cache
+            self.update()
+
+    def mark(self, marked: bool) -> None:
+        if marked != self._marked:
+            self._marked = marked
+            self.update()
+
+    def boundingRect(self) -> QRectF:
+        return self._box.adjusted(-4, -4, 4, 6)
+
+    def mousePressEvent(self, event: QGraphicsSceneMouseEvent) -> None:
+        self._chosen(self.host.name)
+
+    def paint(
+        self, painter: QPainter, option: QStyleOptionGraphicsItem, widget: QWidget | None = None
+    ) -> None:
+        look, box, host = self._look, self._box, self.host
+        trouble = host.sign == marks.TROUBLE
+        for reach, share in ((3, 12), (2, 16), (1, 20)):
+            painter.setPen(Qt.PenStyle.NoPen)
+            painter.setBrush(QColor(0, 0, 0, share if not look.palette.dark else share * 2))
+            painter.drawRoundedRect(box.adjusted(-reach / 2, 1, reach / 2, reach), 8, 8)
+        edge = "accent" if self._marked else "trouble" if trouble else "hair"
+        painter.setPen(QPen(look.colour(edge), 2 if self._marked else 1.4 if trouble else 1))
+        painter.setBrush(look.colour("surface"))
+        painter.drawRoundedRect(box, 8, 8)
+        painter.setPen(Qt.PenStyle.NoPen)
+        painter.setBrush(look.colour("canvas"))
+        square = QRectF(11, 12, 32, 32)
+        painter.drawRoundedRect(square, 6, 6)
+        icons.draw(painter, ROLE_ICONS[host.role], look.colour("text"), square.adjusted(7, 7, -7, -7))
+        painter.setFont(look.font(13, 600))
+        painter.setPen(look.colour("text"))
+        painter.drawText(QRectF(53, 9, box.width() - 60, 19), _LEFT, self._cut(painter, host.name, 60))
+        if self._small:
+            self._said(painter, 53, 29)
+            if host.role is Role.PROXY:
+                self._fullness(painter, 55)
+            return
+        painter.setFont(look.font(12))
+        painter.setPen(look.colour("text2"))
+        painter.drawText(QRectF(53, 27, box.width() - 60, 18), _LEFT, ROLE_NAMES[host.role])
+        if host.role is Role.PROXY:
+            self._fullness(painter, 60)
+        y = box.height() - 31
+        painter.setPen(QPen(look.colour("hair"), 1))
+        painter.drawLine(QPointF(12, y), QPointF(box.width() - 12, y))
+        self._said(painter, 12, y + 5)
+
+    def _said(self, painter: QPainter, x: float, y: float) -> None:
+        look, host = self._look, self.host
+        marks.draw_sign(painter, look, host.sign, QRectF(x, y + 2, 14, 14))
+        painter.setFont(look.font(12, 500))
+        painter.setPen(look.colour("trouble" if host.sign == marks.TROUBLE else "text"))
+        right = 12.0
+        if host.remark and not self._small and host.sign != marks.TROUBLE:
+            metrics = QFontMetricsF(look.font(11))
+            right += metrics.horizontalAdvance(host.remark) + 4
+        word = self._cut(painter, host.word, x + 22 + right)
+        painter.drawText(QRectF(x + 21, y, self._box.width(), 18), _LEFT, word)
+        if right > 12:
+            painter.setFont(look.font(11))
+            painter.setPen(look.colour("text2"))
+            painter.drawText(QRectF(0, y, self._box.width() - 12, 18), _RIGHT, host.remark)
+
+    def _cut(self, painter: QPainter, text: str, taken: float) -> str:
+        room = round(self._box.width() - taken)
+        return painter.fontMetrics().elidedText(text, Qt.TextElideMode.ElideRight, max(20, room))
+
+    def _fullness(self, painter: QPainter, y: float) -> None:
+        look, width = self._look, self._box.width() - 24
+        state = ProxyState(full=None if self._cache is None else min(100.0, max(0.0, round(self._cache))))
+        shown = look.state(state)
+        bar = QRectF(12, y, width, 11)
+        painter.setPen(Qt.PenStyle.NoPen)
+        hue = shown.colour if self._cache is not None else look.token("edge")
+        painter.setBrush(look.mixed(hue, 0.2))
+        painter.drawRoundedRect(bar, 2, 2)
+        if self._cache:
+            painter.setBrush(QColor(shown.colour))
+            painter.drawRoundedRect(QRectF(bar.left(), y, width * self._cache / 100, 11), 2, 2)
+        marks.draw_marker(painter, look, shown, QPointF(17, y + 25), 9)
+        painter.setFont(look.font(12, 500))
+        painter.setPen(look.colour("text"))
+        said = "not used now" if self._cache is None else f"cache {words.state(state, full=True)}"
+        painter.drawText(QRectF(29, y + 16, width, 18), _LEFT, said)
+
+
+def _rounded(corners: Sequence[tuple[float, float]], radius: float) -> QPainterPath:
+    """A path along right-angled corners, each rounded."""
+    path = QPainterPath(QPointF(*corners[0]))
+    for before, here, after in zip(corners, corners[1:], corners[2:], strict=False):
+        one = _towards(here, before, radius)
+        two = _towards(here, after, radius)
+        path.lineTo(one)
+        path.quadTo(QPointF(*here), two)
+    path.lineTo(QPointF(*corners[-1]))
+    return path
+
+
+def _towards(start: tuple[float, float], end: tuple[float, float], far: float) -> QPointF:
+    dx, dy = end[0] - start[0], end[1] - start[1]
+    length = max(1e-6, (dx * dx + dy * dy) ** 0.5)
+    part = min(far, length / 2) / length
+    return QPointF(start[0] + dx * part, start[1] + dy * part)

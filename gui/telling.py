@@ -1,0 +1,60 @@
+"""What the window's frame says of a lab and a run: top bar, navigation, status bar."""
+
+from __future__ import annotations
+
+from gui import words
+from gui.lab import facts
+from gui.theme import marks
+from gui.widgets.frame import Navigation, StatusBar, TopBar
+from lab.analysis.findings import NO_NUMBER
+from lab.analysis.summary import Summary
+from lab.live import Live
+
+LAB, RUN, RESULTS = "lab", "run", "results"
+"""Keys of the pages in the navigation."""
+
+_WORST_FIRST = (marks.TROUBLE, marks.BUSY, marks.UNKNOWN, marks.OK)
+
+
+def top_bar(bar: TopBar, live: Live, shown: facts.Shown) -> None:
+    """Each role with its sign, and the line as last verified."""
+    bar.show_roles(facts.roles(shown) if live.run else ())
+    line = shown.line.line
+    if line is not None and line in live.proved:
+        bar.show_line(shown.line.sign, words.line(line))
+    else:
+        bar.show_line("", "")
+
+
+def navigation(pages: Navigation, live: Live, shown: facts.Shown, summary: Summary | None) -> None:
+    """A word of state for each page."""
+    signs = {sign for sign, _ in facts.roles(shown)} if live.run else set()
+    worst = next((sign for sign in _WORST_FIRST if sign in signs), "")
+    pages.buttons[LAB].tell("", worst)
+    share = live.done / live.total if live.total else 0.0
+    going = f"{share * 100:.0f}{words.NBSP}%" if live.running else ""
+    pages.buttons[RUN].tell(going, marks.BUSY if live.running else "")
+    answers = 0
+    if summary is not None and summary.started.run == live.run:
+        answers = sum(finding.headline != NO_NUMBER for finding in summary.findings)
+    pages.buttons[RESULTS].tell(f"{answers} answer{'s' * (answers != 1)}" if answers else "")
+
+
+def status_bar(bar: StatusBar, live: Live) -> None:
+    """What is true now; while a run goes, how far it is."""
+    if live.running and live.total:
+        eta = live.eta()
+        bar.progress(
+            f"{words.count(live.done)} of {words.count(live.total)} trials",
+            f"{words.long(live.gone_s)} gone",
+            [(share, done) for _, share, done in live.parts()],
+            "" if eta is None else f"{words.span(*eta)} to go",
+        )
+    elif live.done:
+        bad = live.counts.get("failed", 0) + live.counts.get("void", 0)
+        said = "line and cache were verified before every counted trial"
+        said += f"; {bad} did not hold" if bad else ""
+        right = "times: client’s own clock     traffic: counted on arrival"
+        bar.say(marks.WARN if bad else marks.OK, said, right)
+    else:
+        bar.say(marks.OK, "Every change on a host is a lease: it is undone when BranchLab is gone", "")
