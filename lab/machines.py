@@ -27,7 +27,7 @@ from lab.events import (
 from lab.model import Experiment, Lab, Line, Role, Trial
 from lab.rig import checking, planning
 from lab.rig.fullness import Found, Fullness
-from lab.rig.hosts import LEASE_S, Connected, connected, everywhere, only
+from lab.rig.hosts import LEASE_S, Connected, connected, everywhere, only, taken_back
 from lab.rig.line import HeldLine, Readback
 from lab.rig.meter import LiveCounters, Meter, Reading
 from lab.rig.proofs import Evidence, proofs
@@ -159,12 +159,17 @@ class Machines:
     def treated(self, trial: Trial, stop: Stop) -> Iterator[Iterator[Event]]:
         """Prepared with the limit lifted; then the cache in its state, the line applied, and quiet."""
         rig = self._rig()
-        try:
+        for lease in (lease for one in rig.hosts for lease in one.leases):
+            lease.check()  # without it no other trial could be held to anything: that is the run's end
+        with taken_back(lambda: self._put_back(rig)):
             yield self._preparing(rig, trial, stop)
-        finally:
-            rig.held = None
-            # Not under `stop`: what was begun is taken back also, and above all, when stopping.
+
+    def _put_back(self, rig: _Rig) -> None:
+        rig.held = None
+        # Not under the run's `stop`: what was begun is taken back also, and above all, when stopping.
+        try:
             rig.line.lift(Stop())
+        finally:
             rig.workplace.clean_up(Stop())
 
     def _preparing(self, rig: _Rig, trial: Trial, stop: Stop) -> Iterator[Event]:

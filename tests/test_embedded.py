@@ -405,7 +405,7 @@ def test_up_outlives_its_maker_and_down_ends_it(maker: Callable[..., Maker], dat
     (standing,) = [each for each in embedded.status() if not each.tied]
     assert standing.profile == profile
     assert standing.hosts == ("server", "proxy", "client", "client-2")
-    assert embedded.shell("client-2", ["test", "$(hostname)", "=", "client-2"]) == 0
+    assert embedded.shell("client-2", ["sh", "-c", "test $(hostname) = client-2"]) == 0
     assert embedded.shell("client-2", ["exit 7"]) == 7
     with pytest.raises(BadInput, match="no host desk"):
         embedded.shell("desk", [])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
@@ -11,7 +11,7 @@ from typing import Any
 
 from lab import agents, ssh
 from lab.agents import Agent, Lease
-from lab.errors import HostLacks, HostTrouble
+from lab.errors import AgentRefused, HostLacks, HostTrouble, LabError
 from lab.model import Host, Lab, Role
 from lab.stop import Stop
 
@@ -96,8 +96,36 @@ def connected(lab: Lab, stop: Stop, *, lease_s: float | None = LEASE_S) -> Itera
         if lease_s is not None:
             for one in hosts:
                 if one.root is not None:
-                    one.leases.append(stack.enter_context(agents.renewed(one.root, lease_s)))
+                    one.leases.append(stack.enter_context(_leased(one.root, lease_s)))
         yield tuple(hosts)
+
+
+@contextmanager
+def taken_back(undo: Callable[[], object]) -> Iterator[None]:
+    """Call `undo` at the end. Where a lost host ended what was done inside, that is told, not that undoing failed too.
+
+    After anything else, a wish to stop above all, it matters more that a host may still be changed.
+    """
+    try:
+        yield
+    except (HostTrouble, AgentRefused):
+        try:
+            undo()
+        except LabError as error:
+            log.warning("not taken back: %s", error.told())
+        raise
+    except BaseException:
+        undo()
+        raise
+    undo()
+
+
+@contextmanager
+def _leased(agent: Agent, lease_s: float) -> Iterator[Lease]:
+    with ExitStack() as stack:
+        lease = stack.enter_context(agents.renewed(agent, lease_s))
+        with taken_back(stack.close):
+            yield lease
 
 
 def _connect(host: Host) -> tuple[Connected, ExitStack]:
