@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import gc
 import signal
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from PySide6.QtCore import Qt, QTimer
 from PySide6.QtGui import QGuiApplication, QIcon, QPainter, QPixmap
@@ -15,6 +17,9 @@ from gui.theme import look as looks
 from gui.theme import marks, sheet
 from gui.theme.look import Look
 from lab.events import Outcome
+
+if TYPE_CHECKING:
+    from gui.main_window import MainWindow
 
 DONE, INCOMPLETE, TROUBLE, INTERRUPTED = 0, 1, 3, 130
 _AFTER_PAINT_MS, _SIGNALS_MS = 30, 200
@@ -50,10 +55,16 @@ def main(
     reporter.install()
     window = MainWindow(look, doors, reporter)
     window.setWindowIcon(mark(look))
+    # A window that was hidden while its run went on is no "last window" whose closing would end the program.
+    window.closed.connect(application.quit)
     window.show()
 
     def begin() -> None:
         window.settle()
+        # What is here now stays: a full collection that walks through all of it would hold the window for
+        # longer than a frame.
+        gc.collect()
+        gc.freeze()
         if profile is not None and str(profile).endswith(".branchlab"):
             window.open_run(Path(profile))
         elif profile is not None:
@@ -100,7 +111,7 @@ def mark(look: Look) -> QIcon:
     return made
 
 
-def _heeding_signals(interrupt: object) -> QTimer:
+def _heeding_signals(interrupt: Callable[[], None]) -> QTimer:
     """Python hears of a signal only between two of its own steps, so a timer takes one now and then."""
 
     def heard(number: int, frame: object) -> None:
@@ -121,7 +132,7 @@ def _nothing() -> None:
     """Let Python take a step."""
 
 
-def _code(window: object) -> int:
+def _code(window: MainWindow) -> int:
     outcome = window.live.outcome
     if outcome is Outcome.DONE:
         summary = window.summary

@@ -6,6 +6,7 @@ import logging
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from pathlib import Path
+from typing import TypeVar
 
 from PySide6.QtCore import QObject, Qt, QTimer, Signal
 from PySide6.QtGui import QCloseEvent, QDragEnterEvent, QDropEvent, QKeySequence, QResizeEvent, QShortcut
@@ -48,6 +49,7 @@ from lab.live import Live
 from lab.model import Experiment, Lab
 from lab.stop import Stop
 
+T = TypeVar("T")
 log = logging.getLogger(__name__)
 
 REDRAW_MS = 50
@@ -66,10 +68,12 @@ _LAB_WORDS = (RunStarted, HostSeen, LineProved, TrialStarted, TrialFinished, Run
 class MainWindow(QMainWindow):
     """Shows a lab, a run and what came of it.
 
-    Signals: `finished(object)` the outcome of a run that this window ran, `lab.events.Outcome` or None.
+    Signals: `finished(object)` the outcome of a run that this window ran, `lab.events.Outcome` or None;
+    `closed()` the window is closed, also one that was hidden.
     """
 
     finished = Signal(object)
+    closed = Signal()
 
     def __init__(self, look: Look, doors: Doors, reporter: Reporter) -> None:
         super().__init__()
@@ -229,7 +233,7 @@ class MainWindow(QMainWindow):
 
     # jobs -------------------------------------------------------------------------------------------------
 
-    def _job(self, things: Iterable[object], then: Callable[[object], None]) -> None:
+    def _job(self, things: Iterable[T], then: Callable[[T], None]) -> None:
         """Have one thing done in a thread, by the same bridge as a run."""
         worker = Worker(self)
         self._jobs.add(worker)
@@ -456,6 +460,7 @@ class MainWindow(QMainWindow):
         if not self.run_worker.busy:
             self._timer.stop()
             event.accept()
+            self.closed.emit()
             return
         event.ignore()
         if self._closing:

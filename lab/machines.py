@@ -98,7 +98,10 @@ class Machines:
         """Connected, under leases, counting, with repository and working copies made."""
         with ExitStack() as stack:
             hosts = stack.enter_context(connected(self._lab, stop, lease_s=self._lease_s))
+            stack.callback(self._close)
             yield self._setting_up(hosts, experiment, stack, stop)
+
+    def _close(self) -> None:
         self._open = None
 
     def _setting_up(
@@ -352,7 +355,9 @@ def _standing(evidence: Evidence, given: Sequence[Proof]) -> Standing:
 
 
 def _reason(evidence: Evidence, given: Sequence[Proof]) -> str:
-    return "; ".join(proof.text for proof in given if not proof.ok)
+    """Why it does not count. What a failed command did not prove either is no reason, but a consequence."""
+    missing = [proof.text for proof in given if not proof.ok]
+    return "; ".join(missing if evidence.exit_ok else missing[:1])
 
 
 def check(lab: Lab, experiment: Experiment | None) -> tuple[checking.Checked, ...]:

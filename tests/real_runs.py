@@ -8,7 +8,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -98,22 +98,24 @@ def ran(
 # ---- what is on the hosts
 
 
+HOSTS = ("server", "proxy", "client")
 LOOK = """
 tc qdisc show
 for device in $(ls /sys/class/net); do
     echo "$device"; tc filter show dev "$device"; tc filter show dev "$device" ingress 2>/dev/null
 done
 nft list ruleset
-find "$TMPDIR" -mindepth 1 -not -path "$TMPDIR/branchlab-[0-9]*" -o -path "$TMPDIR/branchlab-*/*"
-find "$TMPDIR/../services" -mindepth 1 2>/dev/null
+find /run/branchlab "$TMPDIR/../services" -mindepth 1 2>/dev/null
 """
-"""Line, counters, scratch folders and services of a host. The empty folder that holds scratches may stay."""
+"""Line, devices, counters, leases and services of a host."""
+SCRATCH = """find "$TMPDIR" -mindepth 2 -maxdepth 2"""
+"""Scratch folders of a host; the empty folder in which they are may stay."""
 
 
-def on(folder: Path, host: str, command: str) -> str:
-    """Run a command on a lab host through the plain ssh; what it said, both streams."""
+def on(folder: Path, host: str, words: str) -> str:
+    """Run a command on a host of the lab in `folder`, through the plain ssh; what it said, both streams."""
     return subprocess.run(
-        ["ssh", "-F", f"{folder}/ssh_config", host, "--", command],
+        ["ssh", "-F", f"{folder}/ssh_config", host, "--", words],
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
@@ -135,66 +137,73 @@ def inhabitants(folder: Path) -> dict[int, str]:
                 found[int(each.name)] = words.decode("utf-8", "replace")
                 spaces[int(each.name)] = str((each / "ns/pid").readlink())
     hosts = [n for n, words in found.items() if f"lab.embedded.holder import main; main() {folder}" in words]
-    homes = {spaces[number] for number in hosts} - {own}
-    return {n: words for n, words in found.items() if spaces.get(n) in homes and n not in hosts}
+    homes = {spaces[number] for number in hosts if number in spaces} - {own}
+    return {
+        n: words
+        for n, words in found.items()
+        if spaces.get(n) in homes and n not in hosts and not words.startswith("sshd")
+    }
 
 
-@dataclass(frozen=True)
-class Hosts:
-    """What can be seen of a lab's hosts: taken before and after a run, both must be the same."""
-
-    looks: dict[str, str]
-    processes: tuple[str, ...]
-
-    @classmethod
-    def of(cls, lab: Embedded) -> Hosts:
-        looks = {host.name: on(lab.folder, host.name, LOOK) for host in lab.lab.hosts}
-        return cls(looks, tuple(sorted(inhabitants(lab.folder).values())))
-
-
-def await_same(lab: Embedded, before: Hosts, within_s: float = PATIENCE_S) -> float:
-    """Wait until the hosts are as they were; how many seconds that took. Fails with what is different."""
-    begun = time.monotonic()
-    while (now := Hosts.of(lab)) != before and time.monotonic() - begun < within_s:
-        time.sleep(0.1)
-    assert now == before
-    return time.monotonic() - begun
-
-
-def await_process(lab: Embedded, *words: str) -> int:
-    """Wait until a process lives in the lab whose command line has all these words; its number."""
-    end = time.monotonic() + PATIENCE_S
-    while time.monotonic() < end:
-        for number, line in inhabitants(lab.folder).items():
-            if all(word in line for word in words):
-                return number
-        time.sleep(0.02)
-    raise AssertionError(f"no process {words} among {inhabitants(lab.folder)}")
-
-
-def await_timed_get(lab: Embedded) -> int:
-    """Wait until a trial's own checkout is under way (that of the set-up goes to another folder)."""
-    end = time.monotonic() + PATIENCE_S
-    while time.monotonic() < end:
-        for number, line in inhabitants(lab.folder).items():
-            if line.startswith("svn checkout") and line.endswith("/work"):
-                return number
-        time.sleep(0.02)
-    raise AssertionError(f"no checkout among {inhabitants(lab.folder)}")
-
-
-def on_host(lab: Embedded, host: str) -> dict[int, str]:
+def on_host(folder: Path, host: str) -> dict[int, str]:
     """Those of the lab's inhabitants that live on one host."""
-    space = on(lab.folder, host, "readlink /proc/self/ns/net").strip()
+    space = on(folder, host, "readlink /proc/self/ns/net").strip()
     here = {}
-    for number, line in inhabitants(lab.folder).items():
+    for number, line in inhabitants(folder).items():
         with contextlib.suppress(OSError):
             if str(Path(f"/proc/{number}/ns/net").readlink()) == space:
                 here[number] = line
     return here
 
 
-def kill(numbers: dict[int, str]) -> None:
+@dataclass(frozen=True)
+class Hosts:
+    """What can be seen of a lab's hosts: what is there before a run must be all that is there after it."""
+
+    looks: dict[str, str]
+    processes: tuple[str, ...]
+
+    @classmethod
+    def of(cls, folder: Path) -> Hosts:
+        looks = {name: on(folder, name, LOOK) for name in HOSTS}
+        return cls(looks, tuple(sorted(inhabitants(folder).values())))
+
+
+def scratch(folder: Path) -> list[str]:
+    """The scratch folders on all hosts."""
+    return [line for name in HOSTS for line in on(folder, name, SCRATCH).splitlines()]
+
+
+def await_same(folder: Path, before: Hosts, within_s: float = PATIENCE_S) -> None:
+    """Wait until the hosts are as they were. Fails with what is different."""
+    end = time.monotonic() + within_s
+    while (now := Hosts.of(folder)) != before and time.monotonic() < end:
+        time.sleep(0.1)
+    assert now == before
+
+
+def await_lifted(folder: Path, within_s: float) -> None:
+    """Wait until nothing limits the server's line and nobody counts on it."""
+    end = time.monotonic() + within_s
+    while time.monotonic() < end:
+        if not on(folder, "server", "tc qdisc show | grep htb; nft list tables"):
+            return
+        time.sleep(0.1)
+    raise AssertionError(on(folder, "server", LOOK))
+
+
+def await_timed_get(folder: Path) -> None:
+    """Wait until a trial's own checkout is under way (that of the set-up goes to another folder)."""
+    end = time.monotonic() + PATIENCE_S
+    while time.monotonic() < end:
+        lines = inhabitants(folder).values()
+        if any(line.startswith("svn checkout") and line.endswith("/work") for line in lines):
+            return
+        time.sleep(0.02)
+    raise AssertionError(f"no checkout among {inhabitants(folder)}")
+
+
+def kill(numbers: Iterable[int]) -> None:
     """Kill processes without a warning."""
     for number in numbers:
         with contextlib.suppress(ProcessLookupError):
@@ -249,8 +258,8 @@ def read_until(process: subprocess.Popen[str], words: str) -> str:
     raise AssertionError(f"it never said {words!r}: {seen} {process.stderr and process.stderr.read()}")
 
 
-def profile(lab: Embedded, path: Path, experiments: str) -> Path:
-    """The lab's own profile with other experiments, written to `path`."""
-    hosts, _, _ = lab.profile_path.read_text("utf-8").partition("[[experiments]]")
-    path.write_text(hosts + experiments, "utf-8")
+def profile(hosts: Path, path: Path, experiment_text: str) -> Path:
+    """The hosts of one profile with another experiment, written to `path`."""
+    text, _, _ = hosts.read_text("utf-8").partition("[[experiments]]")
+    path.write_text(text + experiment_text, "utf-8")
     return path

@@ -406,7 +406,7 @@ def test_up_outlives_its_maker_and_down_ends_it(maker: Callable[..., Maker], dat
     assert standing.profile == profile
     assert standing.hosts == ("server", "proxy", "client", "client-2")
     assert embedded.shell("client-2", ["sh", "-c", "test $(hostname) = client-2"]) == 0
-    assert embedded.shell("client-2", ["exit 7"]) == 7
+    assert embedded.shell("client-2", ["sh", "-c", "exit 7"]) == 7
     with pytest.raises(BadInput, match="no host desk"):
         embedded.shell("desk", [])
     with pytest.raises(BadInput, match="up already"):

@@ -39,11 +39,13 @@ class Ground(QGraphicsItem):
         self.setZValue(-10)
 
     def place(self, placed: Places, area: QRectF) -> None:
+        """Stand as laid out, in an area."""
         self.prepareGeometryChange()
         self.places, self._area = placed, area
         self.update()
 
     def show_lab(self, shown: Shown) -> None:
+        """Hosts, whose cables are drawn."""
         self._shown = shown
         self.update()
 
@@ -182,15 +184,18 @@ class Pipe(QGraphicsItem):
         self.setCursor(Qt.CursorShape.PointingHandCursor)
 
     def place(self, placed: Places) -> None:
+        """Stand as laid out."""
         self.prepareGeometryChange()
         self._places = placed
         self.update()
 
     def show_line(self, line: LineShown) -> None:
+        """The line as last verified."""
         self._line = line
         self._tell(self._rates)
 
     def show_rates(self, rates: dict[str, float]) -> None:
+        """Rates by direction, bit/s."""
         if rates != self._rates:
             self._tell(rates)
 
@@ -199,6 +204,7 @@ class Pipe(QGraphicsItem):
         self.update()
 
     def mark(self, marked: bool) -> None:
+        """Selected or not."""
         self._marked = marked
         self.update()
 
@@ -209,6 +215,7 @@ class Pipe(QGraphicsItem):
         return QRectF(self._places.router.x() - 24, pipe.top() - 84, pipe.width() + 40, 84 + 36 + 96)
 
     def shape(self) -> QPainterPath:
+        """Where a press selects the line."""
         path = QPainterPath()
         if self._places is not None:
             path.addRect(self._places.pipe.adjusted(-34, -20, -4, 20))
@@ -238,7 +245,7 @@ class Pipe(QGraphicsItem):
         painter.setPen(QPen(look.colour("hair"), 1))
         middle = pipe.top() + 22
         painter.drawLine(QPointF(pipe.left() + 4, middle), QPointF(pipe.right() - 2, middle))
-        self._router(painter)
+        self._router(painter, self._places.router)
         self._words(painter, pipe, line)
 
     def _lanes(self, painter: QPainter, pipe: QRectF, line: Line | None) -> None:
@@ -257,8 +264,8 @@ class Pipe(QGraphicsItem):
                     painter.fillRect(QRectF(x, top, width, high), self._look.pair(pair, upload))
                     x += width
 
-    def _router(self, painter: QPainter) -> None:
-        look, at = self._look, self._places.router
+    def _router(self, painter: QPainter, at: QPointF) -> None:
+        look = self._look
         painter.setPen(QPen(look.colour("edge"), 1.2))
         painter.setBrush(look.colour("surface"))
         painter.drawEllipse(at, 21, 21)
@@ -278,9 +285,16 @@ class Pipe(QGraphicsItem):
         )
         up = sum(self._rates.get(PAIR_DIRECTIONS[pair][1], 0.0) for pair in ("client-server", "proxy-server"))
         self._rate(
-            painter, middle.translated(0, pipe.top() - 25), "←", down, line and line.download_bps, "down"
+            painter,
+            middle.translated(0, pipe.top() - 25),
+            "←",
+            down,
+            line.download_bps if line else None,
+            "down",
         )
-        self._rate(painter, middle.translated(0, pipe.bottom() + 7), "→", up, line and line.upload_bps, "up")
+        self._rate(
+            painter, middle.translated(0, pipe.bottom() + 7), "→", up, line.upload_bps if line else None, "up"
+        )
         extras = words.extras(line) if line is not None else ""
         box = middle.translated(0, pipe.bottom() + 36)
         self._text(painter, box, extras, look.font(11), "text2", _MIDDLE)
@@ -332,11 +346,13 @@ class HostCard(QGraphicsItem):
         self.setCursor(Qt.CursorShape.PointingHandCursor)
 
     def show_host(self, host: HostShown, cache: float | None) -> None:
+        """The host, and how full the cache is."""
         if (host, cache) != (self.host, self._cache):
             self.host, self._cache = host, cache
             self.update()
 
     def mark(self, marked: bool) -> None:
+        """Selected or not."""
         if marked != self._marked:
             self._marked = marked
             self.update()

@@ -12,6 +12,8 @@ from gui.lab.places import SMALL, places
 from gui.theme.look import Look
 from lab.model import Role
 
+_STEPS = {Qt.Key.Key_Down: 1, Qt.Key.Key_Right: 1, Qt.Key.Key_Up: -1, Qt.Key.Key_Left: -1}
+
 
 class Picture(QGraphicsView):
     """Signal `chosen(object)`: the name of a host, `THE_LINE`, or an empty text for nothing."""
@@ -112,9 +114,7 @@ class Picture(QGraphicsView):
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         names = [card.host.name for card in self._cards] + [THE_LINE]
-        step = {Qt.Key.Key_Down: 1, Qt.Key.Key_Right: 1, Qt.Key.Key_Up: -1, Qt.Key.Key_Left: -1}.get(
-            event.key()
-        )
+        step = _STEPS.get(Qt.Key(event.key()))
         if step is not None and names:
             at = names.index(self._selected) + step if self._selected in names else 0
             self.select(names[at % len(names)])

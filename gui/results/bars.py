@@ -51,7 +51,7 @@ class PairLegend(QWidget):
             x += painter.fontMetrics().horizontalAdvance(name) + 36
 
 
-class TrafficBars(Copied, QWidget):
+class TrafficBars(Copied):
     """Medians per kept trial, counted on arrival."""
 
     def __init__(self, look: Look) -> None:

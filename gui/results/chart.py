@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from PySide6.QtCore import QPointF, QRectF, Qt
 from PySide6.QtGui import QColor, QMouseEvent, QPainter, QPainterPath, QPaintEvent, QPen
-from PySide6.QtWidgets import QSizePolicy, QToolTip, QWidget
+from PySide6.QtWidgets import QSizePolicy, QToolTip
 
 from gui import words
 from gui.theme import marks
@@ -30,7 +30,7 @@ class _Point:
     at: QPointF
 
 
-class TimeChart(Copied, QWidget):
+class TimeChart(Copied):
     """Medians with their ranges; a failed cell is a gap with its sign on the base line."""
 
     def __init__(self, look: Look) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from PySide6.QtCore import QPointF, QRectF, Qt, Signal
 from PySide6.QtGui import QColor, QPainter, QPaintEvent, QPen
-from PySide6.QtWidgets import QFrame, QScrollArea, QSizePolicy, QWidget
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QScrollArea, QSizePolicy, QWidget
 
 from gui import words
 from gui.theme import icons, marks
@@ -89,7 +89,7 @@ class StartPage(QScrollArea):
         self._make.setEnabled(not text)
         self._state.say(marks.BUSY if text else "", text)
 
-    def _entry(self, head: Head) -> object:
+    def _entry(self, head: Head) -> QHBoxLayout:
         look = self._look
         name = Button(look, head.experiment, "link", height=20)
         name.setFont(look.font(13, 600))
@@ -133,7 +133,7 @@ class StartPage(QScrollArea):
         card.column.addLayout(line)
         return card
 
-    def _open(self, look: Look) -> object:
+    def _open(self, look: Look) -> QHBoxLayout:
         line = row(None, spacing=16)
         for icon, title, text, signal in (
             ("tree-structure", "Open a lab", _LAB, self.profile),

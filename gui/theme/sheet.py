@@ -53,7 +53,7 @@ QToolButton {{ background: transparent; border: none; border-radius: 6px; paddin
 QToolButton[framed="true"] {{ border: 1px solid {hair}; background: {surface}; }}
 QToolButton:hover {{ background: {sunken}; }}
 QComboBox {{ background: {field}; color: {text}; border: 1px solid {edge}; border-radius: 6px;
-  padding: 0 24px 0 10px; }}
+  padding: 0 2px 0 10px; }}
 QComboBox::drop-down {{ border: none; width: 22px; }}
 QComboBox:focus, QLineEdit:focus {{ border: 2px solid {accent}; }}
 QComboBox QAbstractItemView {{ background: {raised}; color: {text}; border: 1px solid {hair};

@@ -73,6 +73,7 @@ class Elided(Label):
         self.setMinimumWidth(40)
 
     def say(self, text: str) -> None:
+        """Change the text and the tip."""
         super().say(text)
         self.setToolTip(text)
 

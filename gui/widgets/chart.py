@@ -6,10 +6,10 @@ from PySide6.QtGui import QGuiApplication, QKeyEvent, QKeySequence, QPixmap
 from PySide6.QtWidgets import QWidget
 
 
-class Copied:
-    """Mixed in before QWidget: Ctrl C copies the picture, twice as large as on screen."""
+class Copied(QWidget):
+    """A chart: Ctrl C copies its picture, twice as large as on screen."""
 
-    def copy(self: QWidget) -> None:
+    def copy(self) -> None:
         """The picture to the clipboard."""
         picture = QPixmap(self.size() * 2)
         picture.setDevicePixelRatio(2)
@@ -17,7 +17,7 @@ class Copied:
         self.render(picture)
         QGuiApplication.clipboard().setPixmap(picture)
 
-    def keyPressEvent(self: QWidget, event: QKeyEvent) -> None:
+    def keyPressEvent(self, event: QKeyEvent) -> None:
         """Ctrl C."""
         if event.matches(QKeySequence.StandardKey.Copy):
             self.copy()

@@ -352,12 +352,13 @@ class FocusRing(QWidget):
 
     def __init__(self, look: Look, window: QWidget) -> None:
         super().__init__(window)
-        self._look, self._target = look, None
+        self._look = look
+        self._target: QAbstractButton | None = None
         self.setAttribute(Qt.WidgetAttribute.WA_TransparentForMouseEvents)
         self.setFocusPolicy(Qt.FocusPolicy.NoFocus)
         self.hide()
-        self._by_keyboard = False
-        QApplication.instance().installEventFilter(self)
+        if (application := QApplication.instance()) is not None:
+            application.installEventFilter(self)
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
         kind = event.type()
@@ -377,8 +378,9 @@ class FocusRing(QWidget):
         return widget.window() is self.parentWidget()
 
     def _place(self) -> None:
-        if self._target is not None:
-            corner = self._target.mapTo(self.parentWidget(), QPoint(0, 0))
+        window = self.parentWidget()
+        if self._target is not None and window is not None:
+            corner = self._target.mapTo(window, QPoint(0, 0))
             self.setGeometry(QRect(corner, self._target.size()).adjusted(-4, -4, 4, 4))
             self.raise_()
             self.show()

@@ -107,6 +107,8 @@ def _path(evidence: Evidence) -> Proof:
     if evidence.traffic_class is TrafficClass.LOCAL:
         return Proof(name="path", ok=True, text="needs no other host")
     served, relayed = evidence.served_bytes(), evidence.relayed_bytes()
+    if not evidence.exit_ok:
+        return Proof(name="path", ok=False, text="not known: the command did not get to its end")
     if evidence.traffic_class is TrafficClass.CACHEABLE and not served and not relayed:
         return Proof(name="path", ok=False, text="bypassed: the proxy neither served nor fetched anything")
     if evidence.traffic_class is TrafficClass.CACHEABLE and (trouble := _objects_trouble(evidence)):
