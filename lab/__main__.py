@@ -279,17 +279,19 @@ def _run(parts: Parts, path: str, experiment_name: str | None, *, headless: bool
 
 
 def _in_window(parts: Parts, path: str, experiment: Experiment) -> int:
-    """Run in the window; once it is closed, say where the run's file is."""
+    """Run in the window; once it is closed, the results as the terminal shows them."""
     from lab import store
-    from lab.cli import story
+    from lab.analysis import summary
+    from lab.cli import story, tables
 
-    before = {head.file for head in store.runs()}
+    record = store.new_path(experiment.name)
     open_window = parts.window()
     with signals.as_usual():
-        code = open_window(profile=path, experiment=experiment.name, run=True) or DONE
-    for head in store.runs():
-        if head.file not in before:
-            click.echo(story.where(head.file))
+        code = open_window(profile=path, experiment=experiment.name, run=True, record=str(record)) or DONE
+    if record.exists():
+        with store.opened(record) as opened:
+            seen = summary.summarised(opened.events())
+        story.report(seen, record, tables.console())
     return code
 
 

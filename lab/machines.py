@@ -87,6 +87,12 @@ class Machines:
         self._drivers = drivers
         self._lease_s = lease_s
         self._open: _Rig | None = None
+        self._reached: tuple[Connected, ...] = ()
+
+    def cut(self) -> None:
+        """Close every connection at once, from any thread: the run fails, and the hosts put themselves back."""
+        for one in self._reached:
+            one.connection.close()
 
     def classes(self, experiment: Experiment) -> dict[str, str]:
         """Traffic class of each operation, from the experiment's driver."""

@@ -41,7 +41,12 @@ class Window(Protocol):
     """`gui.app.main`: opens the window, and comes back with an exit code once it is closed."""
 
     def __call__(
-        self, profile: str | None = None, experiment: str | None = None, run: bool = False
+        self,
+        *,
+        profile: str | None = None,
+        experiment: str | None = None,
+        run: bool = False,
+        record: str | None = None,
     ) -> int | None: ...
 
 
