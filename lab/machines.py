@@ -11,13 +11,15 @@ from time import monotonic
 from typing import Any
 
 from lab import agents, units, vcs
-from lab.errors import AgentRefused, TrialFailed
+from lab.errors import AgentRefused, HostTrouble, TrialFailed
 from lab.events import (
     CacheFilled,
     CommandStarted,
     Event,
     HostChanged,
     HostSeen,
+    LineProved,
+    Noted,
     OutputSeen,
     Proof,
     Standing,
@@ -26,6 +28,7 @@ from lab.events import (
 )
 from lab.model import Experiment, Lab, Line, Role, Trial
 from lab.rig import checking, planning
+from lab.rig.doubts import doubts
 from lab.rig.fullness import Found, Fullness
 from lab.rig.hosts import LEASE_S, Connected, connected, everywhere, only, taken_back
 from lab.rig.line import HeldLine, Readback
@@ -193,7 +196,9 @@ class Machines:
             line = rig.line.apply(treatment.line, stop)
             if treatment.line not in rig.proved:
                 proving = monotonic()
-                yield rig.line.prove(treatment.line, rig.client, stop)
+                proved = rig.line.prove(treatment.line, rig.client, stop)
+                yield proved
+                yield from _doubts(proved, rig.line.holder.name)
                 rig.proved.add(treatment.line)
                 yield _changed(rig.line.holder, f"limiting the line to {units.line_text(treatment.line)}")
                 begin += monotonic() - proving  # once per line, and not of this trial
@@ -303,6 +308,20 @@ class Machines:
         if self._open is None:
             raise AssertionError("the testbed is used only inside `opened`")
         return self._open
+
+
+def _doubts(proved: LineProved, host: str) -> Iterator[Event]:
+    """What the probe makes doubtful, told; what it disproves ends the run, since no trial could be believed."""
+    found = doubts(proved)
+    if found.disproved:
+        raise HostTrouble(
+            f"the line {units.line_text(proved.line)} does not hold: {'; '.join(found.disproved)}",
+            host=host,
+            tried=f"applied with {proved.method}, read back, then probed",
+            advice="Look whether the hosts reach each other by another way than the one that is limited.",
+        )
+    for text in found.doubtful:
+        yield Noted(text=text, grade="warn")
 
 
 def _changed(one: Connected, what: str) -> HostChanged:

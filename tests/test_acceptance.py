@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import json
-import os
 import signal
 import socket
-import statistics
 import subprocess
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -19,7 +17,7 @@ import real_runs
 from click.testing import CliRunner
 from real_runs import EMPTY, FULL, NINETY, QUICK_LINE, Hosts, Ran
 
-from lab import embedded, profile, store
+from lab import embedded, store
 from lab.__main__ import cli
 from lab.embedded import Embedded
 from lab.events import Event, Outcome, Standing, TrialFinished
