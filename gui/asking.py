@@ -10,6 +10,7 @@ from PySide6.QtWidgets import QDialog, QFileDialog, QWidget
 
 from gui.theme.look import Look
 from gui.widgets.basic import Button, Label, column, row
+from gui.widgets.frame import FocusRing
 
 
 class CloseDialog(QDialog):
@@ -38,7 +39,8 @@ class CloseDialog(QDialog):
         layout.addWidget(Label(look, text, 13, 400, "text2", wrap=True))
         layout.addSpacing(8)
         layout.addLayout(row(None, -1, self.cancel, self.go_on, self.end))
-        self.cancel.setFocus()
+        self._ring = FocusRing(look, self)
+        self.cancel.setFocus(Qt.FocusReason.TabFocusReason)
 
     def _hide(self) -> None:
         self.accept()
@@ -61,6 +63,7 @@ def ask_target(parent: QWidget, title: str, kinds: str, then: Callable[[Path], N
     dialog = QFileDialog(parent, title, "", kinds)
     dialog.setAcceptMode(QFileDialog.AcceptMode.AcceptSave)
     dialog.setDefaultSuffix("csv")
+    dialog.filterSelected.connect(lambda kind: dialog.setDefaultSuffix(kind.rpartition("*.")[2].rstrip(")")))
     _open(dialog, then)
 
 

@@ -5,19 +5,20 @@ Everything heavy is imported where it is needed: the window must be up in a seco
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
-from lab.errors import LabError
+from lab.errors import BadInput
 from lab.events import (
     Event,
     LineProved,
+    Outcome,
     RunFinished,
     RunStarted,
     ToolMeasured,
-    TrafficSampled,
     TrialFinished,
 )
 from lab.live import Live
@@ -118,15 +119,21 @@ class Doors:
         from lab.analysis.summary import summarised
 
         live, kept = Live(), []
-        with store.opened(path) as record:
-            for event in record.events():
-                if not isinstance(event, TrafficSampled):
+        try:
+            with store.opened(path) as record:
+                for event in record.events(samples=False):
+                    _refuse_nonsense(event)
                     live.apply(event)
-                if isinstance(event, ANSWERING):
-                    kept.append(event)
-        if not kept:
-            raise LabError(f"{path}: this run has no events", advice="Open another one.")
-        yield OpenedRun(path, live, summarised(kept))
+                    if isinstance(event, ANSWERING):
+                        kept.append(event)
+                if live.running:  # another program writes it: this window can neither stop nor follow it
+                    live.apply(RunFinished(at=live.last_at, outcome=Outcome.STOPPED, reason=record.reason))
+            summary = summarised(kept)
+        except (ValueError, TypeError, LookupError, ArithmeticError, AttributeError) as error:
+            # What no event of ours would say. The file is wrong then, not this program.
+            advice = "Take another copy of the file if there is one."
+            raise BadInput(f"{path}: it is damaged: {error}", advice=advice) from error
+        yield OpenedRun(path, live, summary)
 
     def summary(self, kept: Iterable[Event]) -> Iterator[Summary]:
         """Sum up what a run has told so far."""
@@ -154,3 +161,11 @@ class Doors:
         """Take down what this window made."""
         while self.held:
             self.held.pop().close()
+
+
+def _refuse_nonsense(event: Event) -> None:
+    """Raise ValueError for a number that nothing could have measured."""
+    for name in (entry.name for entry in fields(event)):
+        value = getattr(event, name)
+        if isinstance(value, float) and (not math.isfinite(value) or (name.endswith("_s") and value < 0)):
+            raise ValueError(f"{event.kind} says {name} = {value}")

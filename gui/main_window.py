@@ -12,7 +12,8 @@ from PySide6.QtCore import QObject, Qt, QTimer, Signal
 from PySide6.QtGui import QCloseEvent, QDragEnterEvent, QDropEvent, QKeySequence, QResizeEvent, QShortcut
 from PySide6.QtWidgets import QApplication, QMainWindow, QStackedWidget, QWidget
 
-from gui import telling
+from gui import telling, words
+from gui.actions import Action, Actions
 from gui.asking import CloseDialog, ask_file, ask_target
 from gui.doors import ANSWERING, Doors, OpenedProfile, OpenedRun
 from gui.lab.page import LabPage
@@ -25,6 +26,7 @@ from gui.theme import sheet
 from gui.theme.look import Look
 from gui.widgets.basic import column, row
 from gui.widgets.frame import (
+    LEAST_PAGE,
     SMALL_WIDTH,
     FocusRing,
     Head,
@@ -32,6 +34,7 @@ from gui.widgets.frame import (
     Place,
     StatusBar,
     TopBar,
+    Whole,
 )
 from gui.worker import Worker
 from lab.analysis.summary import Summary
@@ -88,7 +91,7 @@ class MainWindow(QMainWindow):
         self._closing, self._wanted = False, ""
         self._pending: tuple[str | None, Path | None] | None = None
         self._jobs: set[Worker] = set()
-        self._summing = False
+        self._summing, self._sum_again, self._past = False, False, False
         self._outcome: Outcome | None = None
         self.setWindowTitle("BranchLab")
         self.setMinimumSize(960, 600)
@@ -112,6 +115,8 @@ class MainWindow(QMainWindow):
     def open_profile(self, path: Path, *, experiment: str | None = None, run: bool = False,
                      record: Path | None = None) -> None:  # fmt: skip
         """Open a profile; with `run`, run its experiment at once."""
+        if self._refused_while_running():
+            return
         self._pending = (experiment, record) if run else None
         self._wanted = experiment or ""
         self._job(self._doors.profile(path), self._profile_opened)
@@ -122,7 +127,7 @@ class MainWindow(QMainWindow):
 
     def start_run(self, experiment: Experiment, record: Path | None = None) -> None:
         """Run an experiment on the lab that is open."""
-        if self._lab is None or self.run_worker.busy:
+        if self._lab is None or self._refused_while_running():
             return
         self.run_path = None
         self._stop, self._outcome = Stop(), None
@@ -150,6 +155,7 @@ class MainWindow(QMainWindow):
         at_start = key == START
         self._navigation.setVisible(not at_start)
         self._status.setVisible(not at_start)
+        self._whole.least(*((0, 0) if at_start else LEAST_PAGE))
         self._stack.setCurrentWidget(self._pages[key])
         self._heads[key].hold(self._banner)
         self._navigation.show_page(key)
@@ -186,7 +192,8 @@ class MainWindow(QMainWindow):
             self._stack.addWidget(page)
         self._page = START
         right = column(None, spacing=0)
-        right.addWidget(self._stack, 1)
+        self._whole = Whole(self._stack)
+        right.addWidget(self._whole, 1)
         middle = row(None, self._navigation, spacing=0)
         middle.addLayout(right, 1)
         central = QWidget()
@@ -196,6 +203,7 @@ class MainWindow(QMainWindow):
         layout.addWidget(self._status)
         self.setCentralWidget(central)
         self._ring = FocusRing(look, self)
+        self._actions = Actions(look, self)
 
     def _wire(self) -> None:
         self.run_worker = Worker(self)
@@ -207,6 +215,7 @@ class MainWindow(QMainWindow):
         self._navigation.chosen.connect(self.show_page)
         self._top.home.connect(self._home)
         self._top.themed.connect(self._other_theme)
+        self._top.sought.connect(self._offer_actions)
         self.start_page.made.connect(self._make_hosts)
         self.start_page.profile.connect(self._ask_profile)
         self.start_page.run.connect(self._ask_run)
@@ -227,6 +236,7 @@ class MainWindow(QMainWindow):
         self._key("F6", self._next_part)
         self._key("Ctrl+R", self._run_key)
         self._key("Ctrl+O", self._ask_any)
+        self._key("Ctrl+K", self._offer_actions)
 
     def _key(self, keys: str, slot: Callable[[], None]) -> None:
         QShortcut(QKeySequence(keys), self).activated.connect(slot)
@@ -251,19 +261,31 @@ class MainWindow(QMainWindow):
     def _job_ended(self, worker: QObject) -> None:
         self._jobs.discard(worker)
         worker.deleteLater()
+        self._close_if_done()
 
     def _recent(self) -> None:
         self._job(self._doors.recent(), self.start_page.show_runs)
 
+    def _refused_while_running(self) -> bool:
+        """True, and told, while a run goes: its lab stays the one that is shown."""
+        if self.running:
+            text = "Open another one once it has ended."
+            self._tell(Trouble(title="A run is going.", text=text, grade="warn"))
+        return self.running
+
     def _make_hosts(self) -> None:
+        if self._refused_while_running():
+            return
         self.start_page.busy("Making three hosts …")
         self._job(self._doors.hosts(), self._profile_opened)
 
     def _profile_opened(self, opened: OpenedProfile) -> None:
         self.start_page.busy("")
+        if self._refused_while_running():
+            self._pending = None
+            return
         self._banner.hide()
-        if not self.running:
-            self.show_live(Live())
+        self.show_live(Live())
         self.show_lab(opened.profile.lab, opened.profile.experiments, opened.trials)
         self._top.show_open(opened.profile.lab.name, opened.profile.path.name)
         self.setWindowTitle(f"{opened.profile.lab.name} – BranchLab")
@@ -277,14 +299,11 @@ class MainWindow(QMainWindow):
             self.show_page(LAB)
 
     def _run_opened(self, opened: OpenedRun) -> None:
-        if self.running:
-            self._tell(
-                Trouble(title="A run is going.", text="Open another one once it has ended.", grade="warn")
-            )
+        if self._refused_while_running():
             return
         self._banner.hide()
         self.run_path = opened.path
-        self.show_live(opened.live)
+        self.show_live(opened.live, past=True)
         self._kept = []
         self._summed_up(opened.summary)
         self._top.show_open(opened.live.lab or opened.summary.started.experiment.name, opened.path.name)
@@ -309,10 +328,10 @@ class MainWindow(QMainWindow):
         self._lab = lab
         self.lab_page.show_lab(lab, experiments, trials)
 
-    def show_live(self, live: Live) -> None:
-        """Show this run on every page, from its shape on."""
-        self.live = live
-        self.lab_page.begin(live)
+    def show_live(self, live: Live, *, past: bool = False) -> None:
+        """Show this run on every page, from its shape on; `past`: one that was read from a file."""
+        self.live, self._past = live, past
+        self.lab_page.begin(live, past=past)
         self.run_page.begin(live)
         self._dirty = self._lab_dirty = True
 
@@ -326,10 +345,10 @@ class MainWindow(QMainWindow):
         if self._kept:
             self._sum_up()
         self.finished.emit(self._outcome)
-        if self._closing:
-            self.close()
+        self._close_if_done()
 
     def _sum_up(self) -> None:
+        self._sum_again = self._summing
         if not self._summing and self._kept:
             self._summing = True
             self._job(self._doors.summary(list(self._kept)), self._summed_up)
@@ -339,6 +358,13 @@ class MainWindow(QMainWindow):
         self.summary = summary
         self.results_page.show_summary(summary, running=self.running and summary.finished is None)
         self._dirty = True
+        if self._sum_again:  # asked meanwhile; at the end of a run there is no next time
+            self._sum_up()
+
+    def _close_if_done(self) -> None:
+        """Close, where that was asked for during a run: once it has ended and its answers are known."""
+        if self._closing and not self.running and not self._summing:
+            self.close()
 
     def _ask_stop(self) -> None:
         if self._stop is not None:
@@ -361,7 +387,7 @@ class MainWindow(QMainWindow):
 
     def _tick(self) -> None:
         self._ticks += 1
-        if self.live.running and self.live.current is not None:
+        if self.live.running and (self.live.current is not None or self.run_page.stopping):
             self._dirty = True
         if not self._dirty:
             return
@@ -385,8 +411,9 @@ class MainWindow(QMainWindow):
         self._tell_frame()
 
     def _tell_frame(self) -> None:
-        telling.top_bar(self._top, self.live, self.lab_page.shown)
-        telling.navigation(self._navigation, self.live, self.lab_page.shown, self.summary)
+        shown = self.lab_page.shown
+        telling.top_bar(self._top, self.live, shown, past=self._past)
+        telling.navigation(self._navigation, self.live, shown, self.summary, past=self._past)
         telling.status_bar(self._status, self.live)
 
     # asking -------------------------------------------------------------------------------------------------
@@ -395,7 +422,9 @@ class MainWindow(QMainWindow):
         self._banner.tell(told)
 
     def _broken(self, text: str) -> None:
-        DefectDialog(self._look, text, self).open()
+        # One at a time: a fault in what paints comes again with every frame.
+        if not any(dialog.isVisible() for dialog in self.findChildren(DefectDialog)):
+            DefectDialog(self._look, text, self).open()
 
     def _home(self) -> None:
         self.show_page(START)
@@ -438,8 +467,72 @@ class MainWindow(QMainWindow):
         self._dirty = True
 
     def _run_key(self) -> None:
-        if self._page == LAB and not self.running:
+        if not self.running:
+            self.show_page(LAB)
             self.lab_page.start.click()
+
+    def _offer_actions(self) -> None:
+        self._actions.offer(self._doable())
+
+    def _doable(self) -> list[Action]:
+        """What can be done now, by group."""
+        page, running = self.show_page, self.running
+        made = [
+            Action("Pages", place.name, place.icon, partial(page, place.key), f"Alt {number}")
+            for number, place in enumerate(PLACES, 1)
+        ]
+        made.append(Action("Pages", "Start", "buildings", self._home))
+        if running:
+            run = self.run_page
+            made += [
+                Action(
+                    "Run", run.pause.word, "play" if run.pause.word == "Go on" else "pause", run.pause.click
+                ),
+                Action("Run", run.stop.word, "stop", run.stop.click),
+            ]
+        else:
+            made += [
+                Action("Lab", f"Run {name}", "play", partial(self.start_run, experiment))
+                for name, experiment in self.lab_page.offered()
+            ]
+            made += [
+                Action("Lab", "Make hosts on this machine", "tree-structure", self._make_hosts),
+                Action("Lab", "Open a lab …", "folder-open", self._ask_profile),
+                Action("Runs", "Open a run …", "folder-open", self._ask_run),
+            ]
+            made += [
+                Action(
+                    "Runs",
+                    f"Open {head.experiment}, {words.when(head.started)}",
+                    "chart-line-up",
+                    partial(self.open_run, head.file),
+                )
+                for head in self.start_page.heads()
+            ]
+        if self.summary is not None:
+            results = self.results_page
+            made += [
+                Action("Results", name, icon, self._in_results(do)) for name, icon, do in results.doable()
+            ]
+            if results.export.isEnabled():
+                made.append(Action("Results", "Export the trials …", "export", self._ask_export))
+        dark = self._look.palette.dark
+        made.append(
+            Action(
+                "Window",
+                "Light colours" if dark else "Dark colours",
+                "sun" if dark else "moon",
+                self._other_theme,
+            )
+        )
+        return made
+
+    def _in_results(self, do: Callable[[], None]) -> Callable[[], None]:
+        def shown() -> None:
+            self.show_page(RESULTS)
+            do()
+
+        return shown
 
     def _next_part(self) -> None:
         """F6: head, navigation, page, inspector."""
@@ -476,6 +569,7 @@ class MainWindow(QMainWindow):
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         self._navigation.narrow(self.width() < SMALL_WIDTH)
+        self._top.narrow(self.width() < SMALL_WIDTH)
         super().resizeEvent(event)
 
     def dragEnterEvent(self, event: QDragEnterEvent) -> None:

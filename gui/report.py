@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import logging
+import re
 import sys
 import threading
 import traceback
 from dataclasses import dataclass
 from types import TracebackType
 
-from PySide6.QtCore import QObject, QPoint, QRect, Qt, Signal
+from PySide6.QtCore import QObject, Qt, Signal
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QDialog, QFrame, QPlainTextEdit, QWidget
 
 from gui.theme import marks
 from gui.theme.look import Look
 from gui.widgets.basic import Button, Label, Sign, column, row
+from gui.widgets.frame import FocusRing
 from lab.errors import LabError, Stopped
 
 log = logging.getLogger(__name__)
@@ -110,10 +112,10 @@ class Banner(QWidget):
         self._box.style().unpolish(self._box)
         self._box.style().polish(self._box)
         self._sign.show_sign({"warn": marks.WARN, "info": marks.OK}.get(told.grade, marks.TROUBLE))
-        self._title.say(told.title)
-        self._text.say(told.text)
+        self._title.say(breakable(told.title))
+        self._text.say(breakable(told.text))
         self._text.setVisible(bool(told.text))
-        self._tried.say(told.tried)
+        self._tried.say(breakable(told.tried))
         self._tried.hide()
         self._more.setVisible(bool(told.tried))
         self.show()
@@ -127,6 +129,7 @@ class DefectDialog(QDialog):
 
     def __init__(self, look: Look, text: str, parent: QWidget) -> None:
         super().__init__(parent)
+        self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         self.setWindowTitle("A fault of BranchLab")
         self.resize(560, 380)
         self._text = text
@@ -153,13 +156,13 @@ class DefectDialog(QDialog):
         layout.addWidget(said)
         layout.addWidget(report, 1)
         layout.addLayout(row(None, -1, copy, close))
+        self._ring = FocusRing(look, self)
+        close.setFocus(Qt.FocusReason.TabFocusReason)
 
     def _copy(self) -> None:
         QGuiApplication.clipboard().setText(self._text)
 
 
-def centred(dialog: QDialog, parent: QWidget) -> None:
-    """Put a dialog over the middle of its window."""
-    box = QRect(QPoint(0, 0), dialog.size())
-    box.moveCenter(parent.geometry().center())
-    dialog.move(box.topLeft())
+def breakable(text: str) -> str:
+    """The text with a place to break in words that no line could hold, as long paths are."""
+    return re.sub(r"\S{60}", lambda found: found.group() + "\N{ZERO WIDTH SPACE}", text)

@@ -16,19 +16,21 @@ LAB, RUN, RESULTS = "lab", "run", "results"
 _WORST_FIRST = (marks.TROUBLE, marks.BUSY, marks.UNKNOWN, marks.OK)
 
 
-def top_bar(bar: TopBar, live: Live, shown: facts.Shown) -> None:
-    """Each role with its sign, and the line as last verified."""
-    bar.show_roles(facts.roles(shown) if live.run else ())
+def top_bar(bar: TopBar, live: Live, shown: facts.Shown, *, past: bool = False) -> None:
+    """Each role with its sign, and the line as last verified; nothing of a run that was read from a file."""
+    bar.show_roles(facts.roles(shown) if live.run and not past else ())
     line = shown.line.line
-    if line is not None and line in live.proved:
+    if line is not None and line in live.proved and not past:
         bar.show_line(shown.line.sign, words.line(line))
     else:
         bar.show_line("", "")
 
 
-def navigation(pages: Navigation, live: Live, shown: facts.Shown, summary: Summary | None) -> None:
+def navigation(
+    pages: Navigation, live: Live, shown: facts.Shown, summary: Summary | None, *, past: bool = False
+) -> None:
     """A word of state for each page."""
-    signs = {sign for sign, _ in facts.roles(shown)} if live.run else set()
+    signs = {sign for sign, _ in facts.roles(shown)} if live.run and not past else set()
     worst = next((sign for sign in _WORST_FIRST if sign in signs), "")
     pages.buttons[LAB].tell("", worst)
     share = live.done / live.total if live.total else 0.0

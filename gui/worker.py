@@ -22,16 +22,18 @@ class Worker(QObject):
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)
         self._thread: threading.Thread | None = None
+        self._pulling = False
 
     @property
     def busy(self) -> bool:
-        """True while the thread lives."""
-        return self._thread is not None and self._thread.is_alive()
+        """True until the last word: whoever hears `ended` finds this worker free."""
+        return self._pulling
 
     def start(self, things: Iterable[object], name: str = "run") -> None:
         """Begin to pull. Raises RuntimeError if the last one has not ended."""
         if self.busy:
             raise RuntimeError("this worker is at work")
+        self._pulling = True
         # A daemon: a window that is torn down by force must not keep the process; a run undoes by its leases.
         self._thread = threading.Thread(target=self._pull, args=(things,), name=name, daemon=True)
         self._thread.start()
@@ -48,6 +50,8 @@ class Worker(QObject):
                 self.happened.emit(thing)
         except Exception as error:  # noqa: BLE001 - told in the main thread, by kind
             self._tell(self.crashed, error)
+        # Before it is told: the main thread may hear it while this one has not come to its end yet.
+        self._pulling = False
         self._tell(self.ended, self)
 
     @staticmethod

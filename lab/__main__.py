@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import logging
 import os
@@ -14,6 +15,7 @@ import click
 
 from lab.cli import signals
 from lab.cli.parts import Parts
+from lab.cli.plain import plain
 from lab.cli.trouble import DONE, HOST_TROUBLE, Troubled
 from lab.errors import BadInput, HostLacks
 
@@ -88,9 +90,9 @@ def check(parts: Parts, profile_path: str, experiment_name: str | None) -> None:
         _planned(experiment)
     found = parts.check(profile.lab, experiments[0] if experiments else None)
     for one in found:
-        click.echo(f"{'ok     ' if one.ok else 'missing'}  {one.host}: {one.text}")
+        click.echo(f"{'ok     ' if one.ok else 'missing'}  {one.host}: {plain(one.text)}")
         if not one.ok and one.advice:
-            click.echo(f"           what to do: {one.advice}")
+            click.echo(f"           what to do: {plain(one.advice)}")
     wrong = sum(not one.ok for one in found)
     click.echo(f"{wrong} of {len(found)} are not as a run needs them" if wrong else "everything is there")
     sys.exit(HOST_TROUBLE if wrong else DONE)
@@ -212,7 +214,7 @@ def revert(parts: Parts, profile_path: str) -> None:
     profile = _loaded(profile_path)
     for host, undone in parts.revert(profile.lab).items():
         for text in undone or ("nothing was left to take back",):
-            click.echo(f"{host}: {text}")
+            click.echo(f"{host}: {plain(text)}")
 
 
 @cli.group()
@@ -296,9 +298,13 @@ def _in_window(parts: Parts, path: str, experiment: Experiment) -> int:
 
 
 def _loaded(path: str) -> Profile:
-    from lab import profile
+    from lab import caches, profile
 
-    return profile.load(Path(path))
+    loaded = profile.load(Path(path))
+    for host in loaded.lab.hosts:
+        if host.cache is not None:
+            caches.kind(host.cache.kind)
+    return loaded
 
 
 def _chosen(profile: Profile, name: str | None) -> Experiment:
@@ -322,8 +328,11 @@ def _chosen(profile: Profile, name: str | None) -> Experiment:
 
 
 def _planned(experiment: Experiment) -> tuple[Any, ...]:
-    from lab import design
+    """The plan, once there are a driver and a data set that has what it needs; before any host is asked."""
+    from lab import design, recipes, store, vcs
 
+    vcs.driver(experiment.vcs, store.data_folder() / "vcs")
+    recipes.asked(experiment)
     return design.trials(experiment)
 
 
@@ -333,6 +342,9 @@ def _print_json(value: object) -> None:
 
 def main() -> None:
     """The entry point."""
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        # A terminal that knows no dash is no reason to show nothing.
+        sys.stdout.reconfigure(errors="replace")
     # Warnings go to stderr; asked for by hand, everything does.
     level = os.environ.get("BRANCHLAB_LOG", "error").upper()
     logging.basicConfig(level=getattr(logging, level, logging.ERROR), format="%(name)s: %(message)s")

@@ -12,6 +12,9 @@ from lab.model import OPERATIONS, Experiment, Line, ProxyState, Treatment, Trial
 ORDERS = ("blocks", "published")
 """`blocks`: one attempt of every cell of a line, shuffled, again and again; `published`: as in 2008."""
 
+MOST_TRIALS = 100_000
+"""A longer plan is a slip: it would take months, and fill the memory before it began."""
+
 
 def trials(experiment: Experiment) -> tuple[Trial, ...]:
     """The whole plan in the order in which it is executed, numbered from 1.
@@ -51,6 +54,15 @@ def problems(experiment: Experiment) -> tuple[tuple[str, str], ...]:
                 "attempts",
                 f"{experiment.attempts} attempts, {experiment.warm_up} of them warm-up, leave none to count: "
                 f"write attempts = {max(experiment.warm_up, 0) + 1} or more",
+            )
+        )
+    count = len(experiment.lines) * len(experiment.operations) * len(experiment.states)
+    if count * experiment.attempts > MOST_TRIALS:
+        found.append(
+            (
+                "attempts",
+                f"{count} cells of {experiment.attempts} attempts each are more than {MOST_TRIALS} trials: "
+                "write fewer attempts, lines, operations or states",
             )
         )
     if experiment.disabled_only and all(state.enabled for state in experiment.states):

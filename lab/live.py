@@ -6,12 +6,14 @@ lines, and of a finished trial only what a picture needs.
 
 from __future__ import annotations
 
+import re
 import time
 from bisect import insort
 from collections import deque
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from datetime import datetime
+from functools import partial
 from typing import Any
 
 from lab import events
@@ -29,6 +31,12 @@ _OUTPUT_LINES = 200
 _NOTES = 300
 _LINE_CHARACTERS = 2000
 _EDGE_S = 0.05
+_POINTS = 4000
+"""A minute has some hundreds of samples; so many only where something floods."""
+_CONTROLS = re.compile(
+    r"\x1b(?:\[[0-?]*[ -/]*[@-~]|[\]PX^_].*?(?:\x1b\\|\x07|$)|[ -/]*[0-~]|$)|[\x00-\x08\x0b-\x1f\x7f-\x9f]"
+)
+"""What a terminal would obey and not show: colours, titles, moves; and other control characters but tab."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -114,7 +122,7 @@ class Current:
 class Curve:
     """Rate in bit/s over the last minute, of one pair in one direction; `points` are (clock, rate)."""
 
-    points: deque[tuple[float, float]] = field(default_factory=deque)
+    points: deque[tuple[float, float]] = field(default_factory=partial(deque, maxlen=_POINTS))
 
     @property
     def now(self) -> float:
@@ -364,7 +372,9 @@ class Live:
             text = line.rstrip("\r\n")
             if self._open_line and self.output and self.output[-1].stream == event.stream:
                 text = self.output.pop().text + text
-            self.output.append(Printed(event.stream, text[:_LINE_CHARACTERS]))
+            self.output.append(
+                Printed(event.stream, _CONTROLS.sub("", text[: 2 * _LINE_CHARACTERS])[:_LINE_CHARACTERS])
+            )
             self._open_line = not line.endswith(("\n", "\r"))
 
     def _on_trial_finished(self, event: events.TrialFinished) -> None:

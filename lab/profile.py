@@ -87,6 +87,8 @@ def parsed(text: str, path: Path) -> Profile:
         document = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise BadInput(_syntax(error, text, path)) from error
+    except (ValueError, RecursionError) as error:  # a number or a nesting beyond what Python reads
+        raise BadInput(f"{path}: this cannot be read as TOML: {error}") from error
     checker = _Checker()
     lab, experiments = checker.whole(document, path)
     lines = toml_places.lines(text)
@@ -161,6 +163,7 @@ class _Checker:
             experiments = []
         read_hosts = [self._host(str(name), table) for name, table in hosts.items()]
         self._roles(hosts)
+        self._addresses([host for host in read_hosts if host])
         read = [self._experiment(number, table) for number, table in enumerate(experiments)]
         found = [experiment for experiment in read if experiment is not None]
         self._names(read)
@@ -182,8 +185,9 @@ class _Checker:
             self._wrong(("schema",), f"a newer BranchLab wrote this (schema {schema}): update this one")
         elif schema != SCHEMA or isinstance(schema, bool):
             self._wrong(("schema",), f"the first line should be: schema = {SCHEMA}")
-        if "name" in document and not isinstance(document["name"], str):
-            self._wrong(("name",), f"this should be a text: write {shape.EXAMPLES['name']}")
+        name = document.get("name", "")
+        if not isinstance(name, str) or not name.isprintable():
+            self._wrong(("name",), f"this should be a text of one line: write {shape.EXAMPLES['name']}")
         for key in document:
             if key not in ("schema", "name", "hosts", "experiments"):
                 self._unknown((key,), ("schema", "name", "hosts", "experiments"))
@@ -225,6 +229,8 @@ class _Checker:
         place = ("hosts", name)
         if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_-]*", name):
             self._wrong(place, f"`{name}` is no name of a host: write letters, digits, - and _ only")
+        elif len(name) > shape.MOST_NAME:
+            self._wrong(place, f"the host's name is too long: write {shape.MOST_NAME} letters at most")
         read = self._read(shape.HostTable, table, place)
         if read is None:
             return None
@@ -254,6 +260,21 @@ class _Checker:
                 self._wrong(
                     ("hosts", name, "role"), f"{same[0]} is the {role.value} already: a lab has one of them"
                 )
+
+    def _addresses(self, hosts: Iterable[Host]) -> None:
+        """Bytes are counted by address: what two hosts share would be counted for both."""
+        known: dict[str, str] = {}
+        for host in hosts:
+            for key in ("address", "address6"):
+                address = getattr(host, key)
+                if address in known:
+                    self._wrong(
+                        ("hosts", host.name, key),
+                        f"{address} is the address of {known[address]} already: each host has its own, "
+                        "else its bytes could not be told apart",
+                    )
+                elif address is not None:
+                    known[address] = host.name
 
     def _experiment(self, number: int, table: object) -> Experiment | None:
         place = ("experiments", number)

@@ -22,6 +22,14 @@ ROOTS = ("sudo", "direct", "none")
 HOLES = ("server", "proxy", "client")
 """What may stand in braces in a repository's address."""
 
+MOST_DELAY_S = 60
+MOST_BPS = 40_000_000_000
+"""The agent's word for `as it is`; every rate is below it."""
+LEAST_QUEUE_BYTES, MOST_QUEUE_BYTES = 1600, (1 << 32) - 1
+"""What an agent accepts of a line; `tests/test_profile.py` holds the two against each other."""
+MOST_NAME = 60
+"""Bytes of a host's name, which the counters on the other hosts carry."""
+
 T = TypeVar("T")
 
 
@@ -96,14 +104,49 @@ def _url(value: Any) -> str:
     text = _text(value, example)
     with suppress(ValueError):
         parts = urlsplit(text)
-        if parts.scheme in ("http", "https") and parts.hostname and parts.port != 0 and not parts.password:
+        if re.fullmatch(r"http://[^\s/@?#]+/?", text) and parts.hostname and parts.port != 0:
             return text
-    raise BadInput(f"`{text}` is no address of a proxy: write for example {example}, without a password")
+    raise BadInput(
+        f"`{text}` is no address of a proxy: write for example {example}, without a password, a user and a path"
+    )
+
+
+def _name(value: Any) -> str:
+    text = _text(value, '"Minsk office"')
+    if not text.strip() or not text.isprintable():
+        raise BadInput(f"{text!r} cannot be shown as a name: write one line of plain text")
+    return text
+
+
+def _line(value: Any) -> units.ParsedLine:
+    """A line that a kernel can hold exactly: what cannot be would fail trial by trial, hours later."""
+    parsed = units.parse_line(_text(value, '"64/128 kbit/s"'))
+    line = parsed.line
+    if line.delay_s > MOST_DELAY_S:
+        raise BadInput(f"`{value}`: no delay above {MOST_DELAY_S} s can be made: write less")
+    if line.loss == 1:
+        raise BadInput(f"`{value}`: a loss of 100 % lets nothing through: write less")
+    for rate in (line.upload_bps, line.download_bps):
+        if rate is None:
+            continue
+        if rate % 8 or rate >= MOST_BPS:
+            near = units.rate_text(min(max(8, round(rate / 8) * 8), MOST_BPS // 10))
+            raise BadInput(
+                f"{units.rate_text(rate)} cannot be limited to (whole bytes per second): write {near}"
+            )
+        if not LEAST_QUEUE_BYTES <= line.queue_for(rate) <= MOST_QUEUE_BYTES:
+            raise BadInput(
+                f"`{value}`: a queue holds from {LEAST_QUEUE_BYTES} bytes (one packet) to "
+                f"{units.bytes_text(MOST_QUEUE_BYTES)}: write for example queue 64 kB"
+            )
+    return parsed
 
 
 def _folder(value: Any) -> str:
     text = _text(value, '"/var/cache/branchlab"')
     absolute = text.startswith("/") or re.match(r"[A-Za-z]:[\\/]", text)
+    if ".." in re.split(r"[\\/]", text) or not text.isprintable():
+        raise BadInput(f"{text!r} is no plain path: write it without `..` and control characters")
     if not absolute or not re.sub(r"^[A-Za-z]:|[\\/.]", "", text):
         raise BadInput(
             f"`{text}` is no folder of its own: write an absolute path such as /var/cache/branchlab"
@@ -120,10 +163,16 @@ def _repository(value: Any) -> str:
         raise BadInput(f"`{text}` has a brace too many: write for example {example}") from error
     for hole in holes:
         _one_of(hole, HOLES, "name in braces")
-    return text
+    match = re.fullmatch(r"http://\{server\}(?::([0-9]{1,5}))?/[A-Za-z0-9_-]+/trunk/?", text)
+    if not match or (match[1] and not 0 < int(match[1]) < 65536):
+        raise BadInput(
+            f"`{text}` is no place where BranchLab can serve a repository: "
+            'write "http://{server}/NAME/trunk", with a port behind {server} if need be'
+        )
+    return text.rstrip("/")
 
 
-_Rate = Annotated[units.ParsedLine, _read(lambda value: units.parse_line(_text(value, '"64/128 kbit/s"')))]
+_Rate = Annotated[units.ParsedLine, _read(_line)]
 _State = Annotated[ProxyState, _read(units.parse_state)]
 _Operation = Annotated[str, _read(lambda value: _one_of(value, OPERATIONS, "operation"))]
 
@@ -162,7 +211,7 @@ class ChangeTable(Table):
 class ExperimentTable(Table):
     """An experiment, `[[experiments]]`."""
 
-    name: str = Field(min_length=1)
+    name: Annotated[str, _read(_name)]
     vcs: str = Field(default="subversion", min_length=1)
     repository: Annotated[str, _read(_repository)] = "http://{server}/svn/trunk"
     data: str | None = None
@@ -175,7 +224,7 @@ class ExperimentTable(Table):
     attempts: int = Field(default=4, ge=1)
     warm_up: int = Field(default=1, ge=0)
     order: Annotated[str, _read(lambda value: _one_of(value, design.ORDERS, "order"))] = "blocks"
-    seed: int = Field(default=2008, ge=0)
+    seed: int = Field(default=2008, ge=0, lt=1 << 63)
 
 
 EXAMPLES = {

@@ -9,6 +9,7 @@ from datetime import UTC, datetime, timedelta
 
 from lab import dumpfile, sourcetext
 from lab.errors import BadInput
+from lab.model import Experiment
 from lab.sourcetext import NOUNS, VERBS, WORDS, Dice
 
 FIRST_DAY = datetime(2007, 1, 8, 8, 0, tzinfo=UTC)
@@ -167,8 +168,26 @@ def recipe(name: str) -> Recipe:
             return one
     raise BadInput(
         f"there is no data set named {name!r}",
-        advice='Write data = "quick" or data = "2008", or leave it out to use the repository as it is.',
+        advice='Write data = "quick" or data = "2008".',
     )
+
+
+def asked(experiment: Experiment) -> Recipe:
+    """The recipe of an experiment. Raises BadInput if there is none, or none that has so many files to edit."""
+    if experiment.data is None:
+        raise BadInput(
+            f"{experiment.name}: no data set is named, and a repository of your own cannot be used yet",
+            advice='Write data = "quick" or data = "2008": BranchLab then makes the repository itself.',
+        )
+    found = recipe(experiment.data)
+    there = sum(one.files for one in found.extensions if found.edit_pattern == f"*{one.ending}")
+    if experiment.change.files > there:
+        raise BadInput(
+            f"{experiment.name}: {experiment.change.files} files are to be changed, and the data set "
+            f"{found.name!r} has {there} files {found.edit_pattern}",
+            advice=f"Write change = {{ files = {there} }} or less; 0 means {found.edit_files}.",
+        )
+    return found
 
 
 class _Tree:

@@ -26,6 +26,7 @@ from lab.errors import BadInput, LabError
 from lab.events import (
     Event,
     Outcome,
+    OutputSeen,
     RunFinished,
     RunStarted,
     TrafficSampled,
@@ -40,6 +41,8 @@ SUFFIX = ".branchlab"
 SCHEMA = 1
 APPLICATION = 0x42724C62
 """`BrLb`: what SQLite's header says a run file is."""
+OUTPUT_CHARS = 200_000
+"""About so much of one trial's output is kept as it came; the end of all of it is in the trial's record."""
 NO_LAST_WORD = "it ended without a last word"
 STILL_WRITTEN = "it is still being written"
 
@@ -231,6 +234,9 @@ class Record:
                 )
             if self._db.execute("SELECT count(*) FROM head").fetchone() != (1,):
                 raise BadInput(f"{self.path}: it is damaged: it names no run")
+            first = self._db.execute("SELECT kind FROM events ORDER BY id LIMIT 1").fetchone()
+            if first != ("run-started",):
+                raise BadInput(f"{self.path}: it is damaged: its first event is missing")
 
     @property
     def head(self) -> Head:
@@ -264,7 +270,7 @@ class Record:
         """How the run ended; stopped, if it ended without a last word or is still being written."""
         with _read_in_words(self.path):
             (outcome,) = self._db.execute("SELECT outcome FROM head").fetchone()
-        return Outcome(outcome) if outcome else Outcome.STOPPED
+            return Outcome(outcome) if outcome else Outcome.STOPPED
 
     @property
     def reason(self) -> str:
@@ -336,6 +342,7 @@ class _Recorder:
         self._plan = {trial.number: trial for trial in first.trials}
         self._samples: list[tuple[int, TrafficSampled]] = []
         self._place = 0
+        self._output = (0, 0)  # trial, characters of its output so far
         with _in_words(path):
             path.open("x").close()  # never over another file
         # The generator that owns this may be closed by another thread than the one that pulled it.
@@ -349,12 +356,17 @@ class _Recorder:
             raise
 
     def write(self, event: Event) -> None:
-        """One event; samples wait for the trial's end."""
+        """One event; samples wait for the trial's end. Of a trial's output no more than `OUTPUT_CHARS` is kept."""
         if isinstance(event, TrafficSampled):
             if self._samples and self._samples[0][1].trial != event.trial:
                 self._flush()
             self._samples.append((self._place, event))
             return
+        if isinstance(event, OutputSeen):
+            known = self._output[1] if self._output[0] == event.trial else 0
+            self._output = (event.trial, known + len(event.text))
+            if known > OUTPUT_CHARS:
+                return
         with _in_words(self._path):
             if isinstance(event, TrialFinished | RunFinished):
                 self._end(event)

@@ -79,7 +79,7 @@ class _Command:
         # Both before the spawn: starting a thread after it would delay the look at the exit.
         reader.start()
         watcher.start()
-        _GUARD.ready()
+        orphans.GUARD.ready()
         try:
             self._spawn(theirs)
         except BaseException:
@@ -118,7 +118,7 @@ class _Command:
             try:
                 self._began = time.monotonic()
                 self._pid = _spawned(self._program, self._argv, self._env, options)
-                _GUARD.began(self._pid)
+                orphans.GUARD.began(self._pid)
             except OSError as error:
                 raise _refusal(error, self._program) from None
             finally:
@@ -138,7 +138,7 @@ class _Command:
             _, status, usage = os.wait4(self._pid, 0)
             ended = time.monotonic()
             self._exited.set()
-        _GUARD.ended(self._pid)
+        orphans.GUARD.ended(self._pid)
         return status, usage, ended
 
     def _watch(self) -> None:
@@ -296,7 +296,6 @@ class _Streams:
 
 
 _FOLDER = threading.Lock()
-_GUARD = orphans.Guard()
 
 
 def _environment(changes: Any) -> Dict[str, str]:

@@ -10,7 +10,7 @@ import stat
 import tempfile
 from typing import Any, Dict, Iterator, List, Tuple
 
-from ssh_agents import protocol
+from ssh_agents import orphans, protocol
 
 MARK = ".branchlab-scratch"
 """A folder with this file in it was made by `scratch`; only below such folders is anything changed."""
@@ -20,7 +20,8 @@ SKIPPED = frozenset((".svn", ".git", ".bzr", ".hg"))
 def scratch(args: Dict[str, Any], call: protocol.Call) -> Dict[str, Any]:
     """Verb `files.scratch`: the path of the private, marked folder `name`, made if it is not there.
 
-    It is below `branchlab-UID` in $TMPDIR, or in /tmp. Refuses where another user owns or may write there.
+    It is below `branchlab-UID` in $TMPDIR, or in /tmp, and goes when this agent ends, however it ends. Refuses
+    where another user owns or may write there.
     """
     name = protocol.need(args, "name", str)
     if not re.fullmatch(r"[A-Za-z0-9_-][A-Za-z0-9._-]{0,63}", name):
@@ -29,6 +30,7 @@ def scratch(args: Dict[str, Any], call: protocol.Call) -> Dict[str, Any]:
     path = os.path.join(base, name)
     for folder in (base, path):
         _private(folder)
+    orphans.GUARD.made(path)
     with open(os.path.join(path, MARK), "a", encoding="utf-8"):
         pass
     return {"path": path}

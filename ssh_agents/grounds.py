@@ -37,6 +37,9 @@ def make_folder(folder: str) -> None:
     try:
         os.makedirs(folder, mode=0o700, exist_ok=True)
         os.chmod(folder, 0o700)
+        if os.geteuid() == 0:
+            # Again, and the folder itself too: it, or one on the way to it, may have come since the first look.
+            refuse_shared_way(os.path.join(folder, MARK))
         write(os.path.join(folder, MARK), "made by BranchLab; goes when the service is stopped\n")
         os.mkdir(os.path.join(folder, "run"))
     except OSError as error:

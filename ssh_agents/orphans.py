@@ -1,41 +1,55 @@
-"""Ends the commands of an agent that was killed: a small process that lives exactly as long as the agent."""
+"""Ends the commands of an agent that was killed, and removes its scratch folders.
+
+A small process that lives exactly as long as the agent, however that ends.
+"""
 
 import contextlib
 import os
 import threading
 from typing import Optional
 
-# It reads `+ GROUP` and `- GROUP` until the agent's end closes the pipe, then ends the groups that are left.
-# dash takes no `--` after `-TERM`, hence `-s`. A shell, since it costs a tenth of what a second Python would.
+# It reads `+ GROUP`, `- GROUP` and `/ FOLDER` until the agent's end closes the pipe, then ends the groups that
+# are left, and removes the folders with, if it is empty, the one around them. dash takes no `--` after `-TERM`,
+# hence `-s`. A shell, since it costs a tenth of what a second Python would.
 SCRIPT = """
 trap '' HUP INT TERM
+cd /
 all=
-while read -r sign group; do
+while read -r sign what; do
     case $sign in
-    +) all="$all $group" ;;
+    +) all="$all $what" ;;
     -) left=
-       for one in $all; do [ "$one" = "$group" ] || left="$left $one"; done
+       for one in $all; do [ "$one" = "$what" ] || left="$left $one"; done
        all=$left ;;
+    /) set -- "$@" "$what" ;;
     esac
 done
-[ -n "$all" ] || exit 0
-for one in $all; do kill -s TERM -- "-$one"; done
-sleep 2
-for one in $all; do kill -s KILL -- "-$one"; done
+if [ -n "$all" ]; then
+    for one in $all; do kill -s TERM -- "-$one"; done
+    sleep 2
+    for one in $all; do kill -s KILL -- "-$one"; done
+fi
+for one do
+    rm -rf -- "$one"
+    rmdir -- "${one%/*}"
+done
 """.strip()
 
 
 class Guard:
-    """Told of each process group that a command makes. Started with the first; ends with this process."""
+    """Told of each process group that a command makes, and of each scratch folder. Ends with this process."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._pipe: Optional[int] = None
 
     def ready(self) -> None:
-        """Start it if it does not run yet. Where it cannot be started, commands run without it."""
+        """Start it if it does not run yet. Where it cannot be started, things go on without it."""
         with self._lock:
             if self._pipe is not None:
+                return
+            if not hasattr(os, "posix_spawn"):
+                self._pipe = -1
                 return
             read, self._pipe = os.pipe()
             nothing = os.open(os.devnull, os.O_RDWR)
@@ -60,8 +74,18 @@ class Guard:
         """A group's leader has been reaped."""
         self._say("- %d\n" % group)
 
+    def made(self, folder: str) -> None:
+        """A folder that goes with the agent, whole; one without a line's end in its path."""
+        if "\n" not in folder:
+            self.ready()
+            self._say("/ %s\n" % folder)
+
     def _say(self, text: str) -> None:
         # Less than PIPE_BUF, so it is written whole; SIGPIPE is ignored by Python.
         if self._pipe is not None and self._pipe >= 0:
             with contextlib.suppress(OSError):
                 os.write(self._pipe, text.encode())
+
+
+GUARD = Guard()
+"""The agent's own."""

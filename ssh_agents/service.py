@@ -127,7 +127,8 @@ def _write_config(
 
 def _refuse_taken(asked: apache.Spec) -> None:
     if next(_processes(asked.folder), None) is not None:
-        raise Refused("busy", "a service runs in %s already; stop it first" % asked.folder)
+        text = "a service of another run works in %s already: let that run end, or take it back (branchlab revert)"
+        raise Refused("busy", text % asked.folder)
     for address in asked.listen or ["0.0.0.0"]:  # noqa: S104 - only to see whether the port is free
         with socket.socket(socket.AF_INET6 if ":" in address else socket.AF_INET) as probe:
             probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)

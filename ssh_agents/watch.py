@@ -55,13 +55,18 @@ class Session:
             return {"lease": lease.name, "folder": lease.folder, "boot_id": leases.boot_id()}
 
     def renew(self, args: Dict[str, Any], call: protocol.Call) -> Dict[str, Any]:
-        """Put the deadline off by the lease's length. Refuses with `lapsed` once it has passed."""
+        """Put the deadline off by the lease's length. Refuses with `lapsed` once it has passed.
+
+        A watcher that somebody has ended is replaced: an agent that ended without one would leave its changes.
+        """
         with self._guard:
             lease = self._mine(args)
             with lease.turn():
                 if not self._alive():
                     raise protocol.Refused("lapsed", _LAPSED)
                 lease.renew(self._lease_s)
+            if not _watcher_lives(lease):
+                _watched(lease)
             return {"lease": lease.name, "left_s": self._lease_s}
 
     def close(self, args: Dict[str, Any], call: protocol.Call) -> Dict[str, Any]:
@@ -286,6 +291,8 @@ def _about(lease_s: float) -> str:
 
 def _watched(lease: Lease) -> None:
     """Start the watcher and return once it watches. Refuses with `failed`."""
+    with contextlib.suppress(FileNotFoundError):
+        os.unlink(lease.path("watching"))
     argv = _watcher_argv(lease)
     if not (_systemd_rules() and _as_unit(lease, argv)):
         subprocess.Popen(
@@ -311,8 +318,9 @@ def _watcher_argv(lease: Lease) -> List[str]:
     begin = [sys.executable or "python3", "-I", "-S"]
     if isinstance(text, (str, bytes)):
         copy = lease.path("agent.py")
-        with open(os.open(copy, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
-            file.write(text.encode() if isinstance(text, str) else text)
+        if not os.path.exists(copy):  # else it was made for an earlier watcher
+            with open(os.open(copy, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
+                file.write(text.encode() if isinstance(text, str) else text)
         begin += [copy]
     else:
         root = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
@@ -354,6 +362,11 @@ def _watcher(lease: Lease) -> Optional["tuple[int, int]"]:
         return int(pid), int(start)
     except (OSError, ValueError):
         return None
+
+
+def _watcher_lives(lease: Lease) -> bool:
+    watcher = _watcher(lease)
+    return watcher is not None and leases.started_at(watcher[0]) == watcher[1]
 
 
 def _ended(watcher: Optional["tuple[int, int]"]) -> None:

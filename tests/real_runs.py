@@ -14,10 +14,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from lab import runner, store
-from lab.embedded import Embedded
 from lab.events import Event, LineProved, RunFinished, TrialFinished
 from lab.machines import Machines
-from lab.model import AS_IT_IS, DISABLED, Experiment, Line, ProxyState, Trial
+from lab.model import AS_IT_IS, DISABLED, Experiment, Lab, Line, ProxyState, Trial
 from lab.stop import Stop
 
 CHECKOUT = Path(__file__).resolve().parents[1]
@@ -83,14 +82,14 @@ def read(path: Path) -> Ran:
 
 
 def ran(
-    lab: Embedded,
+    lab: Lab,
     wanted: Experiment,
     path: Path,
     during: Callable[[Event], object] = lambda event: None,
     drivers: Path | None = None,
 ) -> Ran:
     """Run an experiment on the lab into the file at `path`; `during` sees every event."""
-    for event in store.recorded(runner.run(wanted, Machines(lab.lab, drivers), Stop()), path):
+    for event in store.recorded(runner.run(wanted, Machines(lab, drivers), Stop()), path):
         during(event)
     return read(path)
 

@@ -368,6 +368,24 @@ def test_what_the_agent_complained_of_is_in_the_error(tmp_path: Path) -> None:
     made.close()
 
 
+def test_it_is_also_when_asking_itself_fails(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    wrapped = Machine(
+        tmp_path, lambda argv: ["sh", "-c", '"$@" <&0; sleep 0.2; echo It broke >&2', "sh", *argv]
+    )
+    made = agents.started(wrapped)
+
+    def refusing(data: bytes) -> None:
+        subprocess.run(["kill", "-9", str(made.hello["pid"])], check=True)
+        raise ConnectionLost("Broken pipe")
+
+    monkeypatch.setattr(made._process, "write", refusing)
+    with pytest.raises(
+        ConnectionLost, match=r"clock could not be asked: the agent has ended; it said: (Killed\n)?It broke"
+    ):
+        made.ask("clock")
+    made.close()
+
+
 def test_closing_ends_commands_and_the_agent(machine: Machine) -> None:
     made = agents.started(machine)
     stream = made.stream("command", SLEEP)

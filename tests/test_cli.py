@@ -291,6 +291,11 @@ def test_plan_prints_trials_commands_and_duration_and_touches_no_host(world: Wor
         ("512/1024 kbit/s", "128 kilobananas", "kilobananas"),
         (', folder = "/var/cache/branchlab"', "", "folder"),
         ("warm_up = 1", "warm_up = 3", "warm"),
+        ('kind = "apache-disk"', 'kind = "squid"', "no kind of cache named 'squid'"),
+        ('data = "quick"', 'data = "slow"', "no data set named 'slow'"),
+        ('data = "quick"', "change = { files = 50 }", "no data set is named"),
+        ('data = "quick"', 'data = "quick"\nvcs = "../x"', "version control system named '../x'"),
+        ('data = "quick"', 'data = "quick"\nchange = { files = 999 }', "999 files are to be changed"),
     ],
 )
 def test_a_wrong_profile_is_refused_before_any_host_is_touched(

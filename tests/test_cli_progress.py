@@ -15,6 +15,7 @@ from fake_testbed import FakeTestbed, small
 from rich.console import Console
 from runs_made import events
 
+from lab.analysis.summary import summarised
 from lab.cli import progress, signals, story, tables
 from lab.events import CommandStarted, Event, LineProved, Noted, RunFinished, TrafficSampled
 from lab.live import Live
@@ -160,3 +161,55 @@ def test_the_module_can_be_called_and_help_names_every_command() -> None:
     )  # fmt: skip
     for name in ("demo", "check", "plan", "run", "runs", "show", "export", "revert", "lab"):
         assert f"\n  {name} " in told.stdout
+
+
+HOSTILE = "\x1b]52;c;cHduCg==\x07\x1b[2J\u202e said\x9b"
+
+
+@pytest.mark.parametrize("terminal", [True, False])
+def test_what_a_host_said_cannot_steer_the_terminal(terminal: bool) -> None:
+    out = tables.Patient(
+        file=io.StringIO(), force_terminal=terminal, width=200, highlight=False, markup=False, emoji=False
+    )
+    told = events(small(), FakeTestbed(failing=dict.fromkeys(range(1, 13), HOSTILE)))
+    with progress.screen(out) as screen:
+        for event in told:
+            screen.apply(event)
+    story.report(summarised(told), Path(f"a{HOSTILE}.branchlab"), out)
+    shown = text_of(out)
+    assert shown.count("\\x1b]52;c;") >= 12
+    for sign in ("\x1b]52", "\x1b[2J", "\x07", "\u202e", "\x9b"):
+        assert sign not in shown
+
+
+def test_errors_and_other_encodings_are_shown_too(tmp_path: Path) -> None:
+    profile = tmp_path / "office.toml"
+    profile.write_text('schema = 1\n[hosts."a\\u001b[2Jb"]\nrole = "client"\nssh = "a"\n', "utf-8")
+    command = [sys.executable, "-m", "lab", "check", str(profile)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 2
+    assert "\x1b" not in done.stderr
+    assert "a\\x1b[2Jb" in done.stderr
+    dash = "import click; from lab import __main__ as m; m.cli = lambda: click.echo('a \u2013 b'); m.main()"
+    environment = {**os.environ, "PYTHONIOENCODING": "latin-1"}
+    done = subprocess.run(
+        [sys.executable, "-c", dash], capture_output=True, text=True, timeout=60, check=False, env=environment
+    )
+    assert (done.stdout, done.stderr) == ("a ? b\n", "")
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no device that is always full")
+def test_a_full_disk_under_the_output_is_no_defect(tmp_path: Path) -> None:
+    environment = {**os.environ, "BRANCHLAB_DATA": str(tmp_path)}
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run(
+            [sys.executable, "-m", "lab", "runs", "--json"],
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            timeout=60,
+            check=False,
+            env=environment,
+        )
+    assert done.returncode == 1
+    assert done.stderr == "branchlab: the output cannot be written: No space left on device\n"

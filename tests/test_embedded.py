@@ -21,7 +21,7 @@ import pytest
 
 from lab import embedded
 from lab.embedded import folders, needs, plan
-from lab.errors import BadInput, HostLacks
+from lab.errors import BadInput, HostLacks, LabError
 from lab.model import Role
 
 CHECKOUT = Path(__file__).resolve().parents[1]
@@ -427,6 +427,47 @@ def test_an_edited_profile_is_put_aside(data: Path) -> None:
         lab.profile_path.write_text(text + "# mine\n", "utf-8")
     assert not lab.profile_path.exists()
     assert lab.profile_path.with_name("embedded.toml.edited").read_text("utf-8").endswith("# mine\n")
+
+
+@pytest.mark.lab
+def test_up_without_a_place_for_its_profile_leaves_no_lab(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "data").write_text("a file, no folder", "utf-8")
+    monkeypatch.setenv("BRANCHLAB_DATA", str(tmp_path / "data"))
+    before = {lab.folder for lab in folders.found()}
+    with pytest.raises(LabError, match="profile cannot be written"):
+        embedded.up(tied=False)
+    assert {lab.folder for lab in folders.found()} <= before
+
+
+@pytest.mark.lab
+def test_up_that_is_interrupted_or_killed_leaves_no_lab(data: Path) -> None:
+    interrupted = """
+import os, signal, sys
+from lab import embedded
+from lab.embedded import making
+def hit(planned, hosts):
+    print(planned.folder, flush=True)
+    os.kill(os.getpid(), int(sys.argv[1]))
+    signal.pause()
+making._write_profile = hit
+embedded.up(tied=False)
+"""
+    for number in (signal.SIGINT, signal.SIGKILL):
+        command = [sys.executable, "-c", interrupted, str(int(number))]
+        with subprocess.Popen(
+            command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, cwd=CHECKOUT
+        ) as process:
+            assert process.stdout is not None
+            folder = Path(process.stdout.readline().strip())
+            process.wait(PATIENCE_S)
+        assert folder.name.startswith("branchlab-")
+        end = time.monotonic() + PATIENCE_S
+        while (processes(folder) or folder.exists()) and time.monotonic() < end:
+            time.sleep(0.02)
+        assert not processes(folder)
+        assert not folder.exists()
 
 
 # ---- an ordinary user

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import sqlite3
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -87,3 +88,16 @@ def test_unknown_endings_and_missing_folders_are_told(record: store.Record, tmp_
 )
 def test_times_are_utc_without_a_zone(text: str) -> None:
     assert trials.utc(text) == "2024-01-02 03:04:05.678"
+
+
+@pytest.mark.parametrize(("key", "value"), [("$.trial", 999), ("$.at", "junk")])
+def test_a_trial_that_means_nothing_is_damage(
+    record: store.Record, tmp_path: Path, key: str, value: object
+) -> None:
+    db = sqlite3.connect(record.path, isolation_level=None)
+    change = "UPDATE events SET json = json_set(json, ?, ?) WHERE kind = 'trial-finished'"
+    db.execute(change, (key, value))
+    db.close()
+    with pytest.raises(BadInput, match=r"a\.branchlab: it is damaged: its trial"):
+        export.written(record, tmp_path / "a.csv")
+    assert not (tmp_path / "a.csv").exists()

@@ -10,9 +10,10 @@ import tomlkit
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lab import profile, toml_places
+from lab import profile, toml_places, units
 from lab.errors import BadInput
 from lab.model import Cache, Change, Line, ProxyState, Role
+from ssh_agents import line_asked, protocol
 
 GOOD = """\
 # The lab of our office.
@@ -162,6 +163,31 @@ def test_a_good_profile_is_read_whole() -> None:
         ("schema = 1", "", "the first line should be: schema = 1"),
         ('name = "Minsk office"', "name = 1", "minsk.toml:3: name: this should be a text"),
         ('name = "Minsk office"', 'title = "x"', "minsk.toml:3: title: unknown key"),
+        (
+            'name = "Minsk office"',
+            'name = "a\\u001b]0;b"',
+            "minsk.toml:3: name: this should be a text of one line",
+        ),
+        ('"Do we need the proxy?"', '"a\\nb"', "minsk.toml:22: experiments.1.name: 'a\\nb' cannot be shown"),
+        ("[hosts.desk-1]", f"[hosts.{'d' * 61}]", "the host's name is too long: write 60 letters at most"),
+        (
+            'ssh = "desk-1"',
+            'ssh = "desk-1"\naddress = "198.51.100.10"',
+            "minsk.toml:20: hosts.desk-1.address: 198.51.100.10 is the address of server already",
+        ),
+        ('"/var/cache/branchlab"', '"/var/cache/../../etc"', "write it without `..`"),
+        ('"http://proxy.office.example.com:8081"', '"https://p:1"', "is no address of a proxy"),
+        ('"http://proxy.office.example.com:8081"', '"http://p:1/path"', "is no address of a proxy"),
+        ('"http://proxy.office.example.com:8081"', '"http://p:99999"', "is no address of a proxy"),
+        ("//{server}/svn", "//{server}:abc/svn", 'write "http://{server}/NAME/trunk"'),
+        ("//{server}/svn", "//{server}:99999/svn", "is no place where BranchLab can serve"),
+        ("//{server}/svn", "//{client}/svn", "is no place where BranchLab can serve"),
+        ("http://{server}/svn", "https://{server}/svn", "is no place where BranchLab can serve"),
+        ("/svn/trunk", "/svn", "is no place where BranchLab can serve"),
+        ("seed = 2008", f"seed = {1 << 63}", "minsk.toml:38: experiments.1.seed:"),
+        ("seed = 2008", f"seed = {'9' * 5000}", "minsk.toml: this cannot be read as TOML: Exceeds the limit"),
+        ("seed = 2008", f"seed = {'[' * 20_000}", "minsk.toml: this cannot be read as TOML: "),
+        ("attempts = 4", "attempts = 1000000000", "more than 100000 trials: write fewer"),
         ('role = "client"', 'role = "router"', "no host is the client: add one"),
         ('role = "client"', 'role = "server"', "server is the server already: a lab has one of them"),
         ("[hosts.desk-1]", '[hosts."desk 1"]', "is no name of a host"),
@@ -344,3 +370,47 @@ def test_every_key_of_a_document_is_found() -> None:
     lines = toml_places.lines(GOOD)
     # The place of the whole is no place; a table that holds only tables stands where its first one does.
     assert set(below(tomllib.loads(GOOD), ())) - {()} == set(lines)
+
+
+@pytest.mark.parametrize(
+    ("line", "cure"),
+    [
+        ("64/128 kbit/s", ""),
+        ("8/16 bit/s", ""),
+        ("1/2 Mbit/s 60 s", ""),
+        ("1/2 Mbit/s loss 99.9 %", ""),
+        ("1/2 Mbit/s queue 1600 bytes", ""),
+        ("30/39 Gbit/s queue 800 ms", ""),
+        ("100.001/200 kbit/s", "write 100 kbit/s"),
+        ("1/2 bit/s", "write 8 bit/s"),
+        ("40/40 Gbit/s", "write 4 Gbit/s"),
+        ("1/2 Mbit/s 61 s", "no delay above 60 s"),
+        ("1/2 Mbit/s loss 100 %", "lets nothing through"),
+        ("1/2 Mbit/s queue 1599 bytes", "a queue holds from 1600 bytes"),
+        ("1/2 Mbit/s queue 9 GB", "a queue holds from 1600 bytes"),
+        ("1/2 Mbit/s queue 100000 min", "a queue holds from 1600 bytes"),
+    ],
+)
+def test_a_line_that_no_host_can_hold_is_refused_before_any_is_touched(line: str, cure: str) -> None:
+    """Held against the agent itself, which has the last word."""
+    asked = units.parse_line(line).line
+    assert asked.upload_bps is not None
+    assert asked.download_bps is not None
+    request = {
+        "office": ["192.0.2.1"],
+        "upload_bps": asked.upload_bps,
+        "download_bps": asked.download_bps,
+        "queue_upload_bytes": asked.queue_for(asked.upload_bps),
+        "queue_download_bytes": asked.queue_for(asked.download_bps),
+        "delay_s": asked.delay_s,
+        "jitter_s": asked.jitter_s,
+        "loss": asked.loss,
+    }
+    text = changed('"128/256 kbit/s"', f'"{line}"').replace('    "64/128 kbit/s", # the slowest\n', "")
+    if cure:
+        with pytest.raises(protocol.Refused):
+            line_asked.asked(request)
+        assert cure in refused(text)[0]
+    else:
+        line_asked.asked(request)
+        parsed(text)

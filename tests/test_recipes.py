@@ -16,8 +16,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from two_apaches import place, repository
 
-from lab import dumpfile
+from lab import dumpfile, recipes
 from lab.errors import BadInput
+from lab.model import DISABLED, Change, Experiment, Line
 from lab.recipes import LIKE_2008, QUICK, Recipe, recipe
 
 needs_svnadmin = pytest.mark.skipif(shutil.which("svnadmin") is None, reason="svnadmin is not installed")
@@ -168,3 +169,23 @@ def undeltified(source: bytes, delta: bytes) -> bytes:
             out, new = out + new[:count], new[count:]
     assert (len(out), new) == (target, b"")
     return out
+
+
+def test_an_experiment_asks_for_a_data_set_that_has_its_files() -> None:
+    def asked(data: str | None, files: int) -> Recipe:
+        line = Line(upload_bps=512_000, download_bps=1_024_000)
+        change = Change(files=files)
+        return recipes.asked(
+            Experiment(name="a", lines=(line,), states=(DISABLED,), data=data, change=change)
+        )
+
+    assert asked("2008", 569) is recipes.LIKE_2008
+    assert asked("quick", 0) is recipes.QUICK
+    with pytest.raises(
+        BadInput, match=r"570 files are to be changed, and the data set '2008' has 569 files \*\.cs"
+    ):
+        asked("2008", 570)
+    with pytest.raises(BadInput, match=r"no data set named '\.\./x'"):
+        asked("../x", 0)
+    with pytest.raises(BadInput, match="cannot be used yet"):
+        asked(None, 0)

@@ -110,6 +110,27 @@ def test_root_keeps_no_service_below_a_folder_of_somebody_else(folder: Path) -> 
     assert str(home) in refused.value.text
 
 
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can be misled so")
+def test_root_takes_no_folder_that_somebody_else_has_laid_there(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    theirs = folder / "svn-server"  # empty, in a place where everybody may make folders, such as /tmp
+    theirs.mkdir()
+    os.chown(theirs, 65534, 65534)
+    with pytest.raises(Refused, match="svn-server can be changed by others"):
+        grounds.make_folder(str(theirs))
+    assert not list(theirs.iterdir())
+
+    def in_between(path: str, **_: object) -> None:
+        """What another user does between the first look and the making."""
+        Path(path).mkdir(parents=True)
+        os.chown(Path(path).parent, 65534, 65534)
+
+    monkeypatch.setattr(os, "makedirs", in_between)
+    with pytest.raises(Refused, match="middle can be changed by others"):
+        grounds.make_folder(str(folder / "middle" / "svn-server"))
+
+
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root changes owners")
 def test_a_private_folder_of_somebody_elses_kind_is_not_opened(folder: Path) -> None:
     bar = folder / "letters"

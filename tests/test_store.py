@@ -20,6 +20,7 @@ from lab.events import (
     CommandStarted,
     Event,
     Outcome,
+    OutputSeen,
     RunFinished,
     RunStarted,
     Standing,
@@ -276,6 +277,36 @@ def test_an_event_that_cannot_be_read_is_damage(path: Path) -> None:
     db.close()
     with store.opened(path) as record, pytest.raises(BadInput, match="damaged"):
         list(record.events())
+
+
+@pytest.mark.parametrize(
+    "damage", ["UPDATE head SET outcome = 'weird'", "DELETE FROM events WHERE id = 1", "DELETE FROM events"]
+)
+def test_a_head_that_means_nothing_is_damage_and_hides_no_other_run(path: Path, damage: str) -> None:
+    written(path)
+    good = path.with_name("b.branchlab")
+    shutil.copy(path, good)
+    db = sqlite3.connect(path, isolation_level=None)
+    db.execute(damage)
+    db.close()
+    assert [head.file for head in store.runs(path.parent)] == [good]
+
+
+def test_of_endless_output_the_beginning_is_kept_and_all_is_passed_on(path: Path) -> None:
+    def chatty() -> Iterator[Event]:
+        for event in run():
+            yield event
+            if isinstance(event, CommandStarted):
+                for _ in range(20):
+                    yield OutputSeen(trial=event.trial, stream="stdout", text="A" * 30_000)
+
+    passed = [event for event in store.recorded(chatty(), path) if isinstance(event, OutputSeen)]
+    with store.opened(path) as record:
+        kept = [event for event in record.events() if isinstance(event, OutputSeen)]
+    for trial in (1, 12):
+        told = [sum(len(e.text) for e in events if e.trial == trial) for events in (passed, kept)]
+        assert told[0] >= 600_000
+        assert store.OUTPUT_CHARS < told[1] < store.OUTPUT_CHARS + 31_000
 
 
 @pytest.mark.parametrize("file", sorted(DATA.glob("schema-*.branchlab")), ids=lambda file: file.stem)

@@ -135,6 +135,24 @@ def test_nothing_can_be_promised_without_a_lease(toys: Toys, tmp_path: Path) -> 
     assert not (tmp_path / "one").exists()
 
 
+def test_a_renewal_replaces_a_watcher_that_was_killed(toys: Toys, tmp_path: Path) -> None:
+    agent = toys.agent()
+    opened = agent.ask("lease.open", lease_s=300)
+    watching = Path(opened["folder"], "watching")
+    first = watching.read_text()
+    agent.ask("lease.renew", lease=opened["lease"])
+    assert watching.read_text() == first
+    agent.ask("toy.make", path=str(tmp_path / "one"))
+    pid, start = map(int, first.split())
+    os.kill(pid, signal.SIGKILL)
+    until(lambda: leases.started_at(pid) != start)
+    agent.ask("lease.renew", lease=opened["lease"])
+    assert watching.read_text() != first
+    agent.process.kill()
+    until(lambda: not toys.leases())
+    assert not (tmp_path / "one").exists()
+
+
 def test_kill_9_of_the_agent_undoes(toys: Toys, tmp_path: Path) -> None:
     agent = toys.agent()
     agent.ask("lease.open", lease_s=300)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from gui import words
 from gui.theme import marks
@@ -26,6 +26,7 @@ ROLE_ICONS = {
 }
 
 
+_ROLES = {role.value for role in Role}
 _TOOLS = {Role.CLIENT: ("svn",), Role.PROXY: ("apache2", "httpd"), Role.SERVER: ("svnadmin", "apache2")}
 _TOOL_NAMES = {"apache2": "Apache", "httpd": "Apache", "svnadmin": "svn"}
 
@@ -63,12 +64,17 @@ class Shown:
     """How full the proxy's cache was found last, percent."""
 
 
-def shown(lab: Lab | None, live: Live) -> Shown:
-    """The lab of a profile with what a run found out; without a profile, what the run knows."""
+def shown(lab: Lab | None, live: Live, *, past: bool = False) -> Shown:
+    """The lab of a profile with what a run found out; without a profile, what the run knows.
+
+    Of a run that is `past`, read from a file, nothing is said of a profile's hosts, nor that anything is so now.
+    """
+    if past and lab is not None:
+        live = Live()
     hosts = list(lab.hosts) if lab else []
     known = {host.name for host in hosts}
-    seen = [(Host(name=h.host, role=Role(h.role), ssh=""), True) for h in live.hosts.values()]
-    hosts += [host for host, _ in seen if host.name not in known]
+    seen = [Host(name=h.host, role=Role(h.role), ssh="") for h in live.hosts.values() if h.role in _ROLES]
+    hosts += [host for host in seen if host.name not in known]
     order = [Role.CLIENT, Role.PROXY, Role.ROUTER, Role.SERVER]
     hosts.sort(key=lambda host: order.index(host.role))
     cache = live.last.cache_found if live.last else None
@@ -76,10 +82,20 @@ def shown(lab: Lab | None, live: Live) -> Shown:
         cache = live.current.trial.treatment.state.full
     return Shown(
         name=lab.name if lab else live.lab,
-        hosts=tuple(_host(host, live) for host in hosts),
-        line=_line(live),
-        cache=cache,
+        hosts=tuple(_past_host(_host(host, live), past=past) for host in hosts),
+        line=_past_line(_line(live), past=past),
+        cache=None if past else cache,
     )
+
+
+def _past_host(host: HostShown, *, past: bool) -> HostShown:
+    return (
+        replace(host, sign=marks.UNKNOWN, word="as in that run") if past and host.sign == marks.OK else host
+    )
+
+
+def _past_line(line: LineShown, *, past: bool) -> LineShown:
+    return replace(line, sign=marks.UNKNOWN, word="as in that run") if past and line.rows else line
 
 
 def roles(seen: Shown) -> tuple[tuple[str, str], ...]:
@@ -99,7 +115,7 @@ def roles(seen: Shown) -> tuple[tuple[str, str], ...]:
 def _host(host: Host, live: Live) -> HostShown:
     seen = live.hosts.get(host.name)
     facts: Mapping[str, object] = seen.facts if seen else {}
-    sign, word = (marks.OK, "ready") if seen else (marks.UNKNOWN, "not checked yet")
+    sign, word = (marks.OK, "ready") if seen else (marks.UNKNOWN, "not checked")
     if not seen and live.running:
         begun = bool(live.done) or live.current is not None
         sign, word = (marks.UNKNOWN, "not in this run") if begun else (marks.BUSY, "checking")

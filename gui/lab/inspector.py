@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import re
+
 from PySide6.QtCore import Qt, Signal
+from PySide6.QtGui import QFontMetrics
 from PySide6.QtWidgets import QFrame, QScrollArea, QSizePolicy, QWidget
 
 from gui.lab.facts import ROLE_ICONS, ROLE_NAMES, HostShown, Shown
 from gui.lab.items import THE_LINE
 from gui.theme.look import Look
-from gui.widgets.basic import Button, Card, Icon, Label, Said, column, emptied, row, rule
+from gui.widgets.basic import Button, Card, Elided, Icon, Label, Said, column, emptied, row, rule
 
-WIDTH, _BRIEF = 312, 16
+WIDTH, _BRIEF, _NAME_WIDTH = 312, 16, 150
 
 
 class Inspector(Card):
@@ -31,6 +34,7 @@ class Inspector(Card):
         scroll.setWidget(body)
         scroll.setWidgetResizable(True)
         scroll.setFrameShape(QFrame.Shape.NoFrame)
+        scroll.setAccessibleName("Inspector, to scroll")
         scroll.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self.column.addWidget(scroll)
         self._entries: list[_Entry] = []
@@ -121,7 +125,9 @@ class Inspector(Card):
         row(square, Icon(look, icon, 18, "text"), margins=(9, 9, 9, 9))
         about_label = Label(look, about, 12, 400, "text2", wrap=True)
         line = row(None, square, spacing=12)
-        line.addLayout(column(None, Label(look, name, 15, 600), about_label, spacing=1), 1)
+        title = Elided(look, name, 15, 600)
+        title.setToolTip(name)
+        line.addLayout(column(None, title, about_label, spacing=1), 1)
         back = Button(look, "All", "flat", height=28)
         back.setToolTip("Back to the list (Esc)")
         back.setAccessibleName("Back to the list of hosts and line")
@@ -136,13 +142,21 @@ class Inspector(Card):
         for number, (name, value) in enumerate(rows):
             if number:
                 self._body.addWidget(rule())
-            label = Label(self._look, value, 12, 400, "text", wrap=True)
+            label = Label(self._look, self._fitted(name, value), 12, 400, "text", wrap=True)
+            label.setToolTip(value)
             label.setAlignment(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
             label.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
             label.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Preferred)
             line = row(None, Label(self._look, name, 12, 400, "text2"), spacing=10, margins=(0, 5, 0, 5))
             line.addWidget(label, 1)
             self._body.addLayout(line)
+
+    def _fitted(self, name: str, value: str) -> str:
+        """The value, with … in its middle where a word of it has no room beside the name."""
+        used = QFontMetrics(self._look.font(12))
+        room = WIDTH - 44 - used.horizontalAdvance(name)
+        longest = max(map(used.horizontalAdvance, re.split(r"[\s/]", value)))
+        return used.elidedText(value, Qt.TextElideMode.ElideMiddle, room) if longest > room else value
 
     def _pressed(self) -> None:
         for entry in self._entries:
@@ -159,8 +173,11 @@ class _Entry:
 
     def __init__(self, look: Look, key: str, name: str, icon: str) -> None:
         self.key = key
-        self.name = Button(look, name, "link", height=20)
+        self.name = Button(look, "", "link", height=20)
         self.name.setFont(look.font(13, 600))
+        self._whole = name
+        self.name.rename(self.name.fontMetrics().elidedText(name, Qt.TextElideMode.ElideMiddle, _NAME_WIDTH))
+        self.name.setToolTip(name)
         self._about = Label(look, "", 12, 400, "text2", wrap=True)
         self._said = Said(look, "", "", 12, 400, "text2")
         self.row = row(None, Icon(look, icon, 18), spacing=10, margins=(0, 7, 0, 7))
@@ -172,4 +189,4 @@ class _Entry:
         brief = len(word) <= _BRIEF
         self._about.say(about if brief else word)
         self._said.say(sign, word if brief else "")
-        self.name.setAccessibleName(f"{self.name.word}, {about}, {word}")
+        self.name.setAccessibleName(f"{self._whole}, {about}, {word}")

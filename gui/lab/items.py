@@ -273,8 +273,10 @@ class Pipe(QGraphicsItem):
 
     def _words(self, painter: QPainter, pipe: QRectF, line: Line | None) -> None:
         look = self._look
-        left, wide = pipe.left() + 12, pipe.width() - 14
-        middle = QRectF(left, 0, wide, 18)
+        placed = self._places
+        # over the middle of what lies between the zones, which is a little left of the pipe's own
+        left, right = (placed.office.right(), placed.far.left()) if placed else (pipe.left(), pipe.right())
+        middle = QRectF(left, 0, right - left, 18)
         self._text(
             painter, middle.translated(0, pipe.top() - 76), "The line", look.font(13, 600), "text", _MIDDLE
         )

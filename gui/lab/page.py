@@ -28,7 +28,7 @@ class LabPage(QWidget):
         super().__init__()
         self._look = look
         self._lab: Lab | None = None
-        self._live = Live()
+        self._live, self._past = Live(), False
         self._experiments: Sequence[Experiment] = ()
         self._trials: dict[str, int] = {}
         self.shown = facts.Shown()
@@ -61,9 +61,9 @@ class LabPage(QWidget):
         self._choice.setVisible(len(experiments) > 1)
         self.refresh()
 
-    def begin(self, live: Live) -> None:
-        """Another run."""
-        self._live = live
+    def begin(self, live: Live, *, past: bool = False) -> None:
+        """Another run; `past`: one that was read from a file."""
+        self._live, self._past = live, past
         if self.isVisible():
             self.refresh()
 
@@ -73,9 +73,13 @@ class LabPage(QWidget):
         if at >= 0:
             self._choice.setCurrentIndex(at)
 
+    def offered(self) -> list[tuple[str, Experiment]]:
+        """Experiments that can be run on the lab that is open, each with its name."""
+        return [(experiment.name, experiment) for experiment in self._experiments]
+
     def know(self) -> facts.Shown:
         """What is known of hosts and line now, without showing it."""
-        self.shown = facts.shown(self._lab, self._live)
+        self.shown = facts.shown(self._lab, self._live, past=self._past)
         return self.shown
 
     def refresh(self) -> None:
@@ -100,6 +104,8 @@ class LabPage(QWidget):
         hosts = self.shown.hosts
         if not hosts:
             self.head.say("No lab is open.")
+        elif self._past and self._lab is None:
+            self.head.say("The hosts of the run that is open. Nothing is connected.")
         elif self._live.running:
             used = [host.name for host in hosts if host.name in self._live.hosts]
             told = f"{', '.join(used[:-1])} and {used[-1]}" if len(used) > 1 else "this lab"

@@ -18,7 +18,7 @@ from gui.widgets.chart import Copied
 from lab.analysis.cells import Cell
 from lab.model import Line, ProxyState
 
-_LEFT_ROOM, _RIGHT_ROOM, _BOTTOM, _TOP = 52.0, 142.0, 28.0, 12.0
+_LEFT_ROOM, _RIGHT_ROOM, _BOTTOM, _TOP = 52.0, 132.0, 28.0, 12.0
 _LABEL_STEP, _NEAR = 15.0, 18.0
 _RIGHT = Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter
 _LEFT = Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter
@@ -96,7 +96,7 @@ class TimeChart(Copied):
         self._labels(painter, plot, [end for end in ends if end is not None])
 
     def _x(self, plot: QRectF, number: int) -> float:
-        inset = plot.width() * (0.065 if len(self._lines) > 2 else 0.16)
+        inset = plot.width() * (0.05 if len(self._lines) > 2 else 0.16)
         if len(self._lines) == 1:
             return plot.center().x()
         return plot.left() + inset + (plot.width() - 2 * inset) * self._position(number)

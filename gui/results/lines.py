@@ -7,7 +7,7 @@ from PySide6.QtWidgets import QGridLayout, QWidget
 
 from gui import words
 from gui.theme.look import Look
-from gui.widgets.basic import Card, Label, emptied
+from gui.widgets.basic import Card, Elided, Label, emptied
 from lab.analysis.summary import Summary
 from lab.events import LineProved
 
@@ -36,13 +36,17 @@ class LinesCard(Card):
         emptied(self._grid)
         for column, head in enumerate(_HEADS):
             self._put(0, column, head, 12, 600, "text2")
-        for number, line in enumerate(summary.started.experiment.lines, 1):
+        at = 1
+        for line in summary.started.experiment.lines:
             proved = summary.proved.get(line)
-            extras = words.extras(line)
-            name = words.line(line) + ("" if extras.startswith("no ") else f", {extras}")
-            self._put(number, 0, name, 13, 500, "text")
+            self._put(at, 0, words.line(line), 13, 500, "text")
             for column, text in enumerate(_proved(proved), 1):
-                self._put(number, column, text, 13, 400, "text" if proved else "text3")
+                self._put(at, column, text, 13, 400, "text" if proved else "text3")
+            if line.delay_s or line.jitter_s or line.loss:
+                at += 1
+                under = Elided(self._look, words.extras(line), 12, 400, "text2")
+                self._grid.addWidget(under, at, 0, 1, len(_HEADS))
+            at += 1
         for column in range(len(_HEADS)):
             self._grid.setColumnStretch(column, 1)
         methods = sorted({proved.method for proved in summary.proved.values() if proved.method})
@@ -64,8 +68,14 @@ def _proved(proved: LineProved | None) -> tuple[str, str, str]:
         return "not yet", "", ""
     read = _pair(proved.read_upload_bps, proved.read_download_bps)
     achieved = _pair(proved.achieved_upload_bps, proved.achieved_download_bps)
-    trip = "" if proved.round_trip_s is None else f"{proved.round_trip_s * 1000:.1f}{words.NBSP}ms"
-    return read, achieved, trip
+    return read, achieved, _trip(proved.round_trip_s)
+
+
+def _trip(seconds: float | None) -> str:
+    if seconds is None:
+        return ""
+    ms = seconds * 1000
+    return f"{ms:.1f}{words.NBSP}ms" if ms >= 0.095 else f"{ms:.2f}{words.NBSP}ms"
 
 
 def _pair(up: float | None, down: float | None) -> str:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 
 from PySide6.QtCore import QSize, Qt, Signal
 from PySide6.QtGui import QResizeEvent
-from PySide6.QtWidgets import QButtonGroup, QFrame, QScrollArea, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QButtonGroup, QFrame, QGridLayout, QScrollArea, QSizePolicy, QWidget
 
 from gui import words
 from gui.results.answers import Answers
@@ -72,7 +73,6 @@ class ResultsPage(QWidget):
         self._scroll.setWidget(body)
         self._scroll.setWidgetResizable(True)
         self._scroll.setFrameShape(QFrame.Shape.NoFrame)
-        self._scroll.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self._scroll.setFocusPolicy(Qt.FocusPolicy.NoFocus)
         self._column = column(self, self.head, self._empty, self._scroll, spacing=12)
         self._column.setContentsMargins(20, 14, 0, 0)
@@ -98,9 +98,25 @@ class ResultsPage(QWidget):
         self._lines.show_lines(summary)
         self._show_operation()
 
-    def copy(self) -> None:
-        """The table to the clipboard."""
-        self.table.copy()
+    def doable(self) -> list[tuple[str, str, Callable[[], None]]]:
+        """What the list of actions offers of this page: name, icon, deed."""
+        made: list[tuple[str, str, Callable[[], None]]] = [
+            (f"Figures of {OPERATION_NAMES.get(name, name)}", "chart-line-up", partial(self._tab, number))
+            for number, name in enumerate(self._tab_names)
+        ]
+        for figure, icon in (
+            ("Table", "table"),
+            ("Chart", "chart-line-up"),
+            ("Traffic", "chart-bar-horizontal"),
+        ):
+            made.append(
+                (
+                    f"{figure} of times" if figure != "Traffic" else figure,
+                    icon,
+                    partial(self._show_figure, figure),
+                )
+            )
+        return [*made, ("Copy the table", "copy", self.table.copy)]
 
     def _build_head(self, look: Look) -> None:
         self.head = Head(look)
@@ -108,7 +124,8 @@ class ResultsPage(QWidget):
         self.export = Button(look, "Export …", "filled", icon="export")
         self.other.clicked.connect(self.opened)
         self.export.clicked.connect(self.exported)
-        self._about = Label(look, "", 13, 400, "text2")
+        self._about = Elided(look, "", 13, 400, "text2")
+        self._about.setSizePolicy(QSizePolicy.Policy.Maximum, QSizePolicy.Policy.Preferred)
         self._proven = Said(look, "", "", 13, 400, "text2")
         self._amiss = Said(look, "", "", 13, 400, "text2")
         self.head.under_row.setSpacing(14)
@@ -119,7 +136,7 @@ class ResultsPage(QWidget):
         for button in (self.other, self.export):
             self.head.buttons.addWidget(button)
 
-    def _build_figures(self, look: Look) -> QVBoxLayout:
+    def _build_figures(self, look: Look) -> QGridLayout:
         self._table_card, self._chart_card, self._bars_card = Card(), Card(), Card()
         self._table_title, self._table_hint = Label(look, "", 13, 600), Label(look, "", 12, 400, "text2")
         copy = IconButton(look, "copy", "Copy the table", 16)
@@ -147,15 +164,13 @@ class ResultsPage(QWidget):
         self._bars_card.column.addLayout(row(None, self._bars_title, self._choice, -1, PairLegend(look)))
         self._bars_card.column.addWidget(self.bars, 1)
         self._lines = LinesCard(look)
-        self._upper, self._lower = row(None, spacing=12), row(None, spacing=12)
-        self._upper.addWidget(self._table_card, 54)
-        self._upper.addWidget(self._chart_card, 46)
-        self._lower.addWidget(self._bars_card, 54)
-        self._lower.addWidget(self._lines, 46)
-        figures = QVBoxLayout()
+        figures = self._figures = QGridLayout()
         figures.setSpacing(12)
-        figures.addLayout(self._upper)
-        figures.addLayout(self._lower)
+        cards = (self._table_card, self._chart_card, self._bars_card, self._lines)
+        for number, card in enumerate(cards):
+            figures.addWidget(card, number // 2, number % 2)
+        figures.setColumnStretch(0, 54)
+        figures.setColumnStretch(1, 46)
         return figures
 
     def _show_empty(self) -> None:
@@ -175,9 +190,10 @@ class ResultsPage(QWidget):
         self._about.show()
         failed, void = (summary.standings.get(s, 0) for s in (Standing.FAILED, Standing.VOID))
         done = sum(summary.standings.values())
+        proven = done - failed - void
         self._proven.say(
-            marks.OK,
-            f"{words.count(done - failed - void)} of {words.count(len(started.trials))} trials proven",
+            marks.OK if proven else marks.UNKNOWN,
+            f"{words.count(proven)} of {words.count(len(started.trials))} trials proven",
         )
         self._proven.show()
         amiss = [f"{failed} failed"] * bool(failed) + [f"{void} without proof"] * bool(void)
@@ -219,10 +235,21 @@ class ResultsPage(QWidget):
         self._table_title.say(f"Time of {article} {name}")
         self._table_hint.say(f"median of {kept} kept attempts, min:s" if kept else "no kept attempt yet")
         self.times.show_operation(summary, operation)
-        self._table_note.say(_note(summary, operation))
+        self._table_note.say(_note(summary, operation) + self._shared())
         self.chart.show_cells(name, cells, summary.started.experiment.lines)
         self._show_lines_of(cells)
         self._show_traffic()
+
+    def _shared(self) -> str:
+        """What all lines have besides their rates."""
+        lines = self.times.lines
+        if (
+            not lines
+            or self.times.extras_differ
+            or not (lines[0].delay_s or lines[0].jitter_s or lines[0].loss)
+        ):
+            return ""
+        return f" Every line has {words.extras(lines[0])}."
 
     def _show_lines_of(self, cells: Sequence[object]) -> None:
         summary = self.summary
@@ -271,8 +298,7 @@ class ResultsPage(QWidget):
         self.head.setContentsMargins(0, 0, margin, 0)
         self._body.setContentsMargins(0, 0, margin - 10 if small else 10, margin)
         self._body.setSpacing(gap)
-        self._upper.setSpacing(gap)
-        self._lower.setSpacing(gap)
+        self._figures.setSpacing(gap)
         self.answers.small(small)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from PySide6.QtCore import QAbstractTableModel, QModelIndex, QPersistentModelIndex, QPointF, QRect, Qt
-from PySide6.QtGui import QGuiApplication, QKeyEvent, QKeySequence, QPainter, QPen, QResizeEvent
+from PySide6.QtGui import QFontMetrics, QGuiApplication, QKeyEvent, QKeySequence, QPainter, QPen, QResizeEvent
 from PySide6.QtWidgets import (
     QAbstractItemView,
     QHeaderView,
@@ -63,6 +63,11 @@ class Times(QAbstractTableModel):
         self.endResetModel()
 
     @property
+    def extras_differ(self) -> bool:
+        """True if lines differ in more than their rates; what all of them share is told once, elsewhere."""
+        return len({words.extras(line) for line in self.lines}) > 1
+
+    @property
     def fullest(self) -> ProxyState | None:
         """The state that is held against disabled."""
         enabled = [state for state in self.states if state.enabled]
@@ -96,8 +101,7 @@ class Times(QAbstractTableModel):
         """What stands in a cell of the table."""
         line = self.lines[row]
         if column == 0:
-            extras = words.extras(line)
-            return words.line(line) + ("" if extras.startswith("no ") else f", {extras}")
+            return words.line(line) + (f", {words.extras(line)}" if self.extras_differ else "")
         if column <= len(self.states):
             return _time(self.cell(line, self.states[column - 1]))
         return self._ratio(line, column - len(self.states) - 1)
@@ -255,7 +259,7 @@ class TimesView(QTableView):
 
     def __init__(self, look: Look, times: Times) -> None:
         super().__init__()
-        self._times = times
+        self._look, self._times = look, times
         self.setModel(times)
         self.setItemDelegate(_Delegate(look, times))
         self.setHorizontalHeader(_Header(look, times, self))
@@ -279,8 +283,15 @@ class TimesView(QTableView):
         if not states:
             return
         room = self.viewport().width()
-        name, first, ratio_width, spread, verdict = 112, 14, 54, 84, 82
-        each = max(58, min(130, (room - name - first - ratio_width - spread - verdict) // states))
+        bold, plain = QFontMetrics(self._look.font(12, 600)), QFontMetrics(self._look.font(13, 500))
+        heads = [bold.horizontalAdvance(words.state(state)) for state in self._times.states]
+        names = [plain.horizontalAdvance(self._times.text(n, 0)) for n in range(self._times.rowCount())]
+        first, ratio_width, spread, verdict = 14, 54, 84, 82
+        least = max(58, *(head + 24 for head in heads[1:]), *(head + 10 for head in heads[:1]))
+        rest = room - first - ratio_width - spread - verdict
+        # long names of lines take what the times can spare, and end in … beyond that
+        name = max(112, min(max(names, default=0) + 8, rest - states * least))
+        each = max(least, min(130, (rest - name) // states))
         widths = [name, each + first, *[each] * (states - 1), ratio_width, spread]
         rest = max(verdict, room - sum(widths))
         for column, width in enumerate([*widths, rest]):

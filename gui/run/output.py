@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import Qt
+from PySide6.QtCore import Qt, Signal
+from PySide6.QtGui import QTextOption
 from PySide6.QtWidgets import QButtonGroup, QPlainTextEdit, QSizePolicy, QWidget
 
 from gui import words
 from gui.theme import marks
 from gui.theme.look import Look
-from gui.widgets.basic import Button, Card, Label, Said, row
+from gui.widgets.basic import Button, Card, Elided, Label, Said, row
 from lab.live import Live
 
 _MOST = 8
@@ -16,11 +17,18 @@ _MOST = 8
 
 
 class OutputCard(Card):
-    """Two texts, one at a time; proofs at the right of their names. Closed, only the proofs are left."""
+    """Two texts, one at a time; proofs at the right of their names. Where there is no room for a text, the
+    command under way in one line, or only the proofs.
+
+    Signal `wanted(object)`: True if a text is to be seen although there is no room, False if it is no more.
+    """
+
+    wanted = Signal(object)
 
     def __init__(self, look: Look) -> None:
         super().__init__(margins=(16, 6, 16, 8))
         self._look, self._live = look, Live()
+        self._cramped, self._wanted = False, False
         self.column.setSpacing(4)
         self._tabs = QButtonGroup(self)
         head = row(None, spacing=4)
@@ -43,15 +51,20 @@ class OutputCard(Card):
         self._text = QPlainTextEdit()
         self._text.setReadOnly(True)
         self._text.setFont(look.font(12, mono=True))
-        self._text.setLineWrapMode(QPlainTextEdit.LineWrapMode.NoWrap)
+        self._text.setWordWrapMode(QTextOption.WrapMode.WrapAnywhere)
+        self._command = Elided(look, "", 12, 400, "text2")
+        self._command.setFont(look.font(12, mono=True))
+        self._command.setAccessibleName("Command under way")
         self._text.setMaximumBlockCount(300)
         self._text.setUndoRedoEnabled(False)
         self._text.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self._text.document().setDocumentMargin(0)
         self._text.setAccessibleName("Output of the command under way")
         self.column.addWidget(self._text, 1)
+        self.column.addWidget(self._command)
         self._tabs.idClicked.connect(self._chosen)
         self._seen: tuple[object, ...] = ()
+        self._number = 0
         self._proved: tuple[object, ...] = ()
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Preferred)
 
@@ -62,18 +75,29 @@ class OutputCard(Card):
         for said in self._said:
             said.hide()
         self._about.say("")
+        self._command.say("")
 
-    def close_text(self, closed: bool) -> None:
-        """Leave the proofs alone in a small window."""
-        self._text.setVisible(not closed)
+    def use_room(self, *, text: bool, line: bool, cramped: bool) -> None:
+        """Show the text, or the command in one line, or neither; `cramped`: a text takes what others need."""
+        self._cramped = cramped
+        self._text.setVisible(text)
+        self._command.setVisible(line and not text)
 
     def redraw(self) -> None:
         """Show what is new."""
         self._show_proofs()
+        current = self._live.current
+        if current is not None and current.argv:
+            self._command.say("$ " + " ".join(current.argv))
         if self._text.isVisible():
             self._show_text()
 
     def _chosen(self, number: int) -> None:
+        again = number == self._number
+        self._number = number
+        if self._cramped:  # a press opens the text over the matrix, the same one again closes it
+            self._wanted = not (self._wanted and again)
+            self.wanted.emit(self._wanted)
         self._text.setAccessibleName("Events of the run" if number else "Output of the command under way")
         self._seen = ()
         self.redraw()

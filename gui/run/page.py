@@ -21,7 +21,7 @@ from lab.events import Outcome
 from lab.live import Live
 from lab.model import DISABLED, OPERATION_NAMES
 
-_PLOTS_LEAST, _PLOTS_MOST, _OUTPUT, _OUTPUT_CLOSED = 172, 300, 106, 40
+_PLOTS_LEAST, _PLOTS_MOST, _OUTPUT, _OUTPUT_LINE, _OUTPUT_CLOSED = 158, 300, 106, 62, 40
 _MATRIX_CHROME = 46
 HARD_AFTER_S = 10.0
 """A second click on Stop cuts connections only so long after the first."""
@@ -45,7 +45,7 @@ class RunPage(QWidget):
         super().__init__()
         self._look, self._live = look, Live()
         self._asked_at: float | None = None
-        self._pausing = False
+        self._pausing, self._output_wanted = False, False
         self._head_height = 0
         self.matrix = Matrix()
         self._build_head(look)
@@ -56,6 +56,7 @@ class RunPage(QWidget):
         self._card.column.addLayout(title)
         self._card.column.addWidget(self.view, 1)
         self.traffic, self.strips, self.output = TrafficCard(look), StripsCard(look), OutputCard(look)
+        self.output.wanted.connect(self._want_output)
         self._plots = QWidget()
         plots = row(self._plots, spacing=12)
         plots.addWidget(self.traffic, 1)
@@ -102,6 +103,11 @@ class RunPage(QWidget):
         elif now - self._asked_at >= HARD_AFTER_S:
             self.cut.emit()
         self._redraw_head()
+
+    @property
+    def stopping(self) -> bool:
+        """True from the first press of Stop to the run's end: the button's own words change with time."""
+        return self._asked_at is not None and self._live.running
 
     def _build_head(self, look: Look) -> None:
         self.head = Head(look)
@@ -179,9 +185,8 @@ class RunPage(QWidget):
             )
         elif live.outcome is Outcome.STOPPED:
             said, sign = "Stopped", marks.WARN
-            rest = (
-                f"at {words.count(live.done)} of {words.count(live.total)} trials; finished trials are kept"
-            )
+            rest = f"at {words.count(live.done)} of {words.count(live.total)} trials; "
+            rest += live.reason or "finished trials are kept"
         elif live.outcome is Outcome.FAILED:
             said, sign, rest = "Failed", marks.TROUBLE, live.reason
         elif live.paused:
@@ -209,6 +214,8 @@ class RunPage(QWidget):
         for rows, output in (
             (ROW, _OUTPUT),
             (SMALL_ROW, _OUTPUT),
+            (SMALL_ROW, _OUTPUT_LINE),
+            (LEAST_ROW, _OUTPUT_LINE),
             (SMALL_ROW, _OUTPUT_CLOSED),
             (LEAST_ROW, _OUTPUT_CLOSED),
         ):
@@ -216,8 +223,11 @@ class RunPage(QWidget):
                 continue
             if room - self.view.needed(rows) - output >= _PLOTS_LEAST:
                 break
+        cramped = output != _OUTPUT
+        if cramped and self._output_wanted:
+            output = _OUTPUT
         self.view.use_height(rows)
-        self.output.close_text(output == _OUTPUT_CLOSED)
+        self.output.use_room(text=output == _OUTPUT, line=output == _OUTPUT_LINE, cramped=cramped)
         table = min(self.view.needed(rows), room - output - _PLOTS_LEAST)
         plots = room - output - table
         if plots > _PLOTS_MOST and output == _OUTPUT:
@@ -226,6 +236,10 @@ class RunPage(QWidget):
         self._card.setFixedHeight(max(120, table + _MATRIX_CHROME))
         self.output.setFixedHeight(output)
         self._plots.setMinimumHeight(0)
+
+    def _want_output(self, wanted: bool) -> None:
+        self._output_wanted = wanted
+        self._share_height()
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)

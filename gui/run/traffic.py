@@ -171,6 +171,7 @@ class _Plot:
 
         self._look, self._pg = look, pg
         self.widget: pg.PlotWidget = pg.PlotWidget(background=None)
+        self.widget.setFocusPolicy(Qt.FocusPolicy.NoFocus)
         self.widget.setAccessibleName("Traffic of the last 60 seconds")
         item = self.widget.getPlotItem()
         item.setMenuEnabled(False)

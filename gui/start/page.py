@@ -84,6 +84,10 @@ class StartPage(QScrollArea):
             self._list.addLayout(self._entry(head))
         self._list_card.setVisible(bool(heads))
 
+    def heads(self) -> list[Head]:
+        """The runs that are listed."""
+        return [head for _, head in self._heads]
+
     def busy(self, text: str) -> None:
         """What is being done meanwhile; an empty text when it is over."""
         self._make.setEnabled(not text)

@@ -24,6 +24,8 @@ def path(name: str) -> QPainterPath:
     if font is None or code is None:
         return QPainterPath()
     glyphs = font.glyphIndexesForString(chr(int(code, 16)))
+    if not glyphs:
+        return QPainterPath()
     outline = font.pathForGlyph(glyphs[0])
     return QTransform.fromTranslate(0, 1).scale(1 / _EM, 1 / _EM).map(outline)
 
@@ -58,6 +60,6 @@ def _font() -> tuple[QRawFont | None, dict[str, str]]:
     found = importlib.util.find_spec("qtawesome")
     for place in (found.submodule_search_locations or ()) if found else ():
         for file in sorted((Path(place) / "fonts").glob("phosphor-[0-9]*.ttf")):
-            codes = next(file.parent.glob("phosphor-charmap-*.json"))
-            return QRawFont(str(file), _EM), json.loads(codes.read_text("utf-8"))
+            for codes in file.parent.glob("phosphor-charmap-*.json"):
+                return QRawFont(str(file), _EM), json.loads(codes.read_text("utf-8"))
     return None, {}

@@ -22,6 +22,10 @@ QLabel[ink="trouble"] {{ color: {trouble}; }}
 #rule {{ background: {hair}; border: none; }}
 #card {{ background: {surface}; border: 1px solid {hair}; border-radius: 10px; }}
 #bigcard {{ background: {surface}; border: 1px solid {hair}; border-radius: 12px; }}
+#dialog {{ background: {raised}; border: 1px solid {hair}; border-radius: 12px; }}
+#search {{ background: {canvas}; border: 1px solid {hair}; border-radius: 6px; }}
+#search:hover {{ background: {sunken}; }}
+#keycap {{ background: {surface}; border: 1px solid {hair}; border-radius: 4px; color: {text2}; padding: 0 5px; }}
 #softsquare {{ background: {accent_soft}; border-radius: 6px; }}
 #sunken {{ background: {sunken}; border-radius: 6px; }}
 #banner {{ border-radius: 8px; }}
@@ -55,6 +59,8 @@ QToolButton:hover {{ background: {sunken}; }}
 QComboBox {{ background: {field}; color: {text}; border: 1px solid {edge}; border-radius: 6px;
   padding: 0 2px 0 10px; }}
 QComboBox::drop-down {{ border: none; width: 22px; }}
+QLineEdit {{ background: {field}; color: {text}; border: 1px solid {edge}; border-radius: 6px; padding: 0 8px;
+  selection-background-color: {accent}; selection-color: {on_accent}; }}
 QComboBox:focus, QLineEdit:focus {{ border: 2px solid {accent}; }}
 QComboBox QAbstractItemView {{ background: {raised}; color: {text}; border: 1px solid {hair};
   selection-background-color: {accent_soft}; selection-color: {text}; outline: 0; }}

@@ -26,6 +26,7 @@ from gui.theme.look import Look
 from lab.model import ProxyState
 
 _TURN_S = 1.2
+_WIDEST_CHOICE = 320
 _TURN_STEP_MS = 80
 
 
@@ -81,7 +82,8 @@ class Elided(Label):
         painter = QPainter(self)
         text = self.fontMetrics().elidedText(self.text(), Qt.TextElideMode.ElideRight, self.width())
         painter.setPen(self.palette().color(self.foregroundRole()))
-        painter.drawText(self.rect(), Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignLeft, text)
+        flags = Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignLeft | Qt.TextFlag.TextSingleLine
+        painter.drawText(self.rect(), flags, text)
 
 
 class Card(QFrame):
@@ -267,7 +269,8 @@ class Choice(QComboBox):
         self.clear()
         self.addItems(list(texts))
         widest = max((self.fontMetrics().horizontalAdvance(text) for text in texts), default=60)
-        self.setMinimumWidth(widest + 44)
+        self.setMinimumWidth(min(widest + 44, _WIDEST_CHOICE))
+        self.setMaximumWidth(max(_WIDEST_CHOICE, self.minimumWidth()))
 
     def paintEvent(self, event: QPaintEvent) -> None:
         super().paintEvent(event)

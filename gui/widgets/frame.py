@@ -6,8 +6,18 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from PySide6.QtCore import QEvent, QObject, QPoint, QRect, QRectF, QSize, Qt, Signal
-from PySide6.QtGui import QFocusEvent, QPainter, QPaintEvent, QPen
-from PySide6.QtWidgets import QAbstractButton, QApplication, QFrame, QSizePolicy, QWidget
+from PySide6.QtGui import QFocusEvent, QPainter, QPaintEvent, QPen, QResizeEvent
+from PySide6.QtWidgets import (
+    QAbstractButton,
+    QApplication,
+    QComboBox,
+    QFrame,
+    QLineEdit,
+    QPushButton,
+    QScrollArea,
+    QSizePolicy,
+    QWidget,
+)
 
 from gui.theme import icons, marks
 from gui.theme.look import Look
@@ -16,6 +26,8 @@ from gui.widgets.basic import Button, Elided, Icon, IconButton, Label, Said, col
 WIDE, NARROW = 184, 84
 SMALL_WIDTH, SMALL_HEIGHT = 1360, 800
 """Windows below these are laid out small."""
+LEAST_PAGE = (1280 - NARROW, 720 - 48 - 36)
+"""Pages are laid out down to this, as in a window of 1280×720; in less they scroll as a whole."""
 
 
 class Mark(QWidget):
@@ -33,11 +45,12 @@ class Mark(QWidget):
 class TopBar(QFrame):
     """Mark, name, what is open; each role with its sign; the line as last verified; light or dark.
 
-    Signals: `home()` the mark was pressed; `themed()` the other palette is asked for.
+    Signals: `home()` the mark was pressed; `themed()` the other palette is asked for; `sought()` an action.
     """
 
     home = Signal()
     themed = Signal()
+    sought = Signal()
 
     def __init__(self, look: Look) -> None:
         super().__init__()
@@ -50,10 +63,14 @@ class TopBar(QFrame):
         self._name.setAccessibleName("BranchLab: to the start")
         self._icon = Icon(look, "buildings", 16)
         self._open = Elided(look, "", 13, 600)
-        self._kind = Label(look, "", 12, 400, "text3")
+        self._kind = Elided(look, "", 12, 400, "text3")
+        self._kind.setSizePolicy(QSizePolicy.Policy.Maximum, QSizePolicy.Policy.Preferred)
         self._roles = QWidget()
         self._roles_row = row(self._roles, spacing=16)
         self._line = Said(look, "", "", 12, 600, "text")
+        self._search = _Search(look)
+        self._glass = IconButton(look, "magnifying-glass", "Find an action (Ctrl K)")
+        self._glass.setProperty("framed", True)
         self._theme = IconButton(look, "moon", "Dark colours")
         self._divider, self._divider2 = rule(vertical=True), rule(vertical=True)
         for divider in (self._divider, self._divider2):
@@ -73,13 +90,24 @@ class TopBar(QFrame):
         layout.addSpacing(10)
         layout.addWidget(self._line)
         layout.addSpacing(8)
+        for widget in (self._search, self._glass):
+            layout.addWidget(widget)
+        layout.addSpacing(8)
         layout.addWidget(self._theme)
         self._shown: Sequence[tuple[str, str]] = ()
         self._name.clicked.connect(self.home)
         self._theme.clicked.connect(self.themed)
+        self._search.clicked.connect(self.sought)
+        self._glass.clicked.connect(self.sought)
+        self.narrow(False)
         self.show_open("", "")
         self.show_roles(())
         self.show_line("", "")
+
+    def narrow(self, small: bool) -> None:
+        """Lay out for a small window."""
+        self._search.setVisible(not small)
+        self._glass.setVisible(small)
 
     def show_open(self, name: str, kind: str) -> None:
         """The profile or run that is open."""
@@ -108,6 +136,24 @@ class TopBar(QFrame):
         """The sign of the palette that a press would bring."""
         dark = self._look.palette.dark
         self._theme.use("sun" if dark else "moon", "Light colours" if dark else "Dark colours")
+
+
+class _Search(QPushButton):
+    """Looks like a field, and opens the list of actions."""
+
+    def __init__(self, look: Look) -> None:
+        super().__init__()
+        self.setObjectName("search")
+        self.setFixedSize(214, 32)
+        self.setAutoDefault(False)
+        self.setAccessibleName("Find an action, Ctrl K")
+        cap = Label(look, "Ctrl K", 11, 600, "text2")
+        cap.setObjectName("keycap")
+        cap.setFixedHeight(20)
+        text = Label(look, "Find an action", 12, 400, "text2")
+        for widget in (cap, text):
+            widget.setAttribute(Qt.WidgetAttribute.WA_TransparentForMouseEvents)
+        row(self, Icon(look, "magnifying-glass", 16), text, -1, cap, margins=(10, 0, 6, 0), spacing=8)
 
 
 @dataclass(frozen=True, slots=True)
@@ -299,6 +345,31 @@ class StatusBar(QFrame):
         self._right.setVisible(not running)
 
 
+class Whole(QScrollArea):
+    """Room for a page: as large as there is, but never less than `least`; then it scrolls."""
+
+    def __init__(self, page: QWidget) -> None:
+        super().__init__()
+        self._least = QSize(0, 0)
+        # Not `setWidgetResizable`: it asks for the height for a width, which a page that shares its height
+        # among its cards changes with every answer.
+        self.setWidget(page)
+        self.setFrameShape(QFrame.Shape.NoFrame)
+        self.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+
+    def least(self, width: int, height: int) -> None:
+        """The page is laid out down to this size."""
+        self._least = QSize(width, height)
+        self._fit()
+
+    def _fit(self) -> None:
+        self.widget().resize(self.viewport().size().expandedTo(self._least))
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._fit()
+
+
 class Head(QWidget):
     """The head of a page: title and a line under it; buttons at the right end, the filled one last; a banner."""
 
@@ -342,7 +413,9 @@ class Head(QWidget):
 
 
 class FocusRing(QWidget):
-    """A ring 2 px outside whatever the keyboard brought the focus to."""
+    """A ring 2 px outside whatever in a window the keyboard brought the focus to; fields have one of their own."""
+
+    _FIELDS = (QComboBox, QLineEdit)
 
     _KEYS = (
         Qt.FocusReason.TabFocusReason,
@@ -353,7 +426,7 @@ class FocusRing(QWidget):
     def __init__(self, look: Look, window: QWidget) -> None:
         super().__init__(window)
         self._look = look
-        self._target: QAbstractButton | None = None
+        self._target: QWidget | None = None
         self.setAttribute(Qt.WidgetAttribute.WA_TransparentForMouseEvents)
         self.setFocusPolicy(Qt.FocusPolicy.NoFocus)
         self.hide()
@@ -362,15 +435,19 @@ class FocusRing(QWidget):
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
         kind = event.type()
-        if kind == QEvent.Type.FocusIn and isinstance(watched, QAbstractButton):
-            if isinstance(event, QFocusEvent) and event.reason() in self._KEYS and self._inside(watched):
+        if kind == QEvent.Type.FocusIn and isinstance(watched, QWidget):
+            by_keys = isinstance(event, QFocusEvent) and event.reason() in self._KEYS
+            if by_keys and self._inside(watched) and not isinstance(watched, self._FIELDS):
                 self._target = watched
                 self._place()
-        elif watched is self._target and self._target is not None:
-            if kind in (QEvent.Type.FocusOut, QEvent.Type.Hide):
-                self._target = None
-                self.hide()
-            elif kind in (QEvent.Type.Move, QEvent.Type.Resize):
+        elif self._target is None:
+            return False
+        elif kind in (QEvent.Type.FocusOut, QEvent.Type.Hide) and watched is self._target:
+            self._target = None
+            self.hide()
+        elif kind in (QEvent.Type.Move, QEvent.Type.Resize) and isinstance(watched, QWidget):
+            near = watched is self._target or watched.isAncestorOf(self._target)
+            if near:  # it, or what it stands in, was moved or scrolled
                 self._place()
         return False
 
@@ -383,7 +460,7 @@ class FocusRing(QWidget):
             corner = self._target.mapTo(window, QPoint(0, 0))
             self.setGeometry(QRect(corner, self._target.size()).adjusted(-4, -4, 4, 4))
             self.raise_()
-            self.show()
+            self.setVisible(not self._target.visibleRegion().isEmpty())
 
     def paintEvent(self, event: QPaintEvent) -> None:
         painter = QPainter(self)

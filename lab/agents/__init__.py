@@ -405,8 +405,13 @@ class Agent:
 
     def _send(self, message: dict[str, Any]) -> None:
         data = protocol.encode(message)
-        with self._lock:
-            self._process.write(data)
+        try:
+            with self._lock:
+                self._process.write(data)
+        except ConnectionLost as error:
+            # Its output ends now too, and behind that stands what it complained of.
+            self._pump.join(1)
+            raise self.lost(f"{message['verb']} could not be asked") from error
 
     def _pull(self, begun: bytes) -> None:
         decoder, data = protocol.Decoder(), begun

@@ -18,6 +18,7 @@ from rich.text import Text
 
 from lab import units
 from lab.analysis import words
+from lab.cli.plain import plain
 from lab.cli.tables import trial_words
 from lab.events import (
     CacheFilled,
@@ -92,7 +93,7 @@ class TerminalScreen:
         self._live.apply(event)
         try:
             if scrolls(event) and (told := line_of(event, self._live)):
-                self._out.print(Text(told, style=style_of(event)))
+                self._out.print(Text(plain(told), style=style_of(event)))
             now = time.monotonic()
             if now - self._drawn >= REDRAW_S or isinstance(event, RunFinished):
                 self._drawn = now
@@ -206,7 +207,7 @@ def picture(live: Live) -> Group:
     rows: list[Text] = [Text(_now(live), no_wrap=True, overflow="ellipsis")]
     rows.append(Text(_traffic(live), no_wrap=True, overflow="ellipsis"))
     if live.last is not None:
-        rows.append(Text(f"last   {attempt_words(live.last)}", no_wrap=True, overflow="ellipsis"))
+        rows.append(Text(plain(f"last   {attempt_words(live.last)}"), no_wrap=True, overflow="ellipsis"))
     return Group(bar, *rows)
 
 

@@ -13,7 +13,7 @@ from rich.text import Text
 from lab import runner, store
 from lab.analysis.summary import Summary, summarised
 from lab.cli import progress, signals, tables, trouble
-from lab.events import Event, Outcome, TrafficSampled
+from lab.events import Event, Outcome, OutputSeen, TrafficSampled
 from lab.model import Experiment, Lab
 from lab.stop import Stop
 from lab.testbed import Testbed
@@ -28,7 +28,7 @@ def run(lab: Lab, experiment: Experiment, testbed: Testbed, out: Console) -> int
     with progress.screen(out) as screen, signals.asking(stop, screen.say):
         for event in events:
             screen.apply(event)
-            if not isinstance(event, TrafficSampled):
+            if not isinstance(event, TrafficSampled | OutputSeen):
                 seen.append(event)
     summary = summarised(seen)
     report(summary, path, out)

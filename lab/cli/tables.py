@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterable, Sequence
+from typing import Any
 
 from rich.console import Console
 from rich.table import Table
@@ -14,6 +15,7 @@ from lab.analysis import words
 from lab.analysis.cells import LEAST_KEPT, Cell
 from lab.analysis.summary import Summary
 from lab.analysis.view import View
+from lab.cli.plain import plain
 from lab.events import LineProved, Standing
 from lab.model import Line, ProxyState
 from lab.store import Head
@@ -26,7 +28,14 @@ _STYLES = {"faster": "green", "slower": "red"}
 
 
 class Patient(Console):
-    """A console that falls silent when its reader goes, where rich would end the program: the run goes on."""
+    """A console that falls silent when its reader goes, where rich would end the program: the run goes on.
+
+    What a string brings along of control characters is spelt out.
+    """
+
+    def render_str(self, text: str, **options: Any) -> Text:
+        """Called by rich for every string that is printed, in a table's cells too."""
+        return super().render_str(plain(text), **options)
 
     def on_broken_pipe(self) -> None:
         """Called by rich on a broken pipe."""

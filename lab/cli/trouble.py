@@ -14,6 +14,7 @@ from typing import Any
 
 import click
 
+from lab.cli.plain import plain
 from lab.errors import AgentRefused, BadInput, HostTrouble, LabError, Stopped
 
 DONE = 0
@@ -35,7 +36,7 @@ class Troubled(click.Group):
             return super().invoke(ctx)
         except LabError as error:
             if not isinstance(error, Stopped):
-                click.echo(f"branchlab: {error.told()}", err=True)
+                click.echo(f"branchlab: {plain(error.told())}", err=True)
             ctx.exit(code_of(error))
         except KeyboardInterrupt:
             click.echo("interrupted", err=True)
@@ -45,6 +46,10 @@ class Troubled(click.Group):
         except Exception as error:  # noqa: BLE001 - the last place where a defect can be told
             if isinstance(error, OSError) and error.errno in (errno.EPIPE, errno.EIO):
                 _close_output()  # whoever read is gone, and so is everyone who could be told
+                ctx.exit(INCOMPLETE)
+            if isinstance(error, OSError) and error.errno == errno.ENOSPC and error.filename is None:
+                click.echo(f"branchlab: the output cannot be written: {error.strerror}", err=True)
+                _close_output()
                 ctx.exit(INCOMPLETE)
             click.echo(_defect(error), err=True)
             ctx.exit(DEFECT)

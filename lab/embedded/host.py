@@ -97,7 +97,8 @@ def _join_network(host: HostPlan) -> None:
         ]
     lines += [f"addr add {host.address}/{IPV4_BITS} dev eth0"]
     lines += [f"addr add {host.address6}/{IPV6_BITS} dev eth0 nodad"] if six else []
-    ip_batch([*lines, "link set eth0 up"])
+    # Else a sender's packet filter would count a bundle of packets with the headers of one.
+    ip_batch([*lines, "link set eth0 gso_max_segs 1", "link set eth0 up"])
     for device in devices:
         kernel.offloads_off(device)
 

@@ -1,6 +1,7 @@
 """The keeper: a process outside the lab's namespaces that ends the lab when its maker ends, and tidies up.
 
-    keeper FOLDER     standard input: a pipe that only the maker holds (tied labs end with it)
+    keeper FOLDER     standard input: a pipe that only the maker holds; its end ends the lab, unless the
+                      maker has let go of it before, by a byte (a lab of `lab up`, once its profile is there)
                       standard output: one JSON line, {"ready": FOLDER} or {"failed": TEXT}
                       descriptor 3: the lock on the folder
 
@@ -24,6 +25,8 @@ from lab.embedded import folders, needs, plan
 CONTROL = "control"
 """The socket in the lab's folder that ends the lab when anything connects. Its process goes last."""
 LOG = "keeper.log"
+LET_GO = b"k"
+"""What the maker says on the pipe when the lab is to outlive it."""
 _LOCK = 3
 _ROOT_OF_PACKAGES = str(Path(__file__).resolve().parents[2])
 
@@ -83,9 +86,9 @@ def _keep(lab: plan.LabPlan, holder: subprocess.Popen[bytes], control: socket.so
     selector.register(holder.stdout, selectors.EVENT_READ)
     selector.register(control, selectors.EVENT_READ)
     selector.register(asked, selectors.EVENT_READ)
-    if lab.tied:
-        selector.register(0, selectors.EVENT_READ)
-    selector.select()
+    selector.register(0, selectors.EVENT_READ)
+    while [key.fd for key, _ in selector.select()] == [0] and os.read(0, 1) == LET_GO:
+        selector.unregister(0)
 
 
 def _why(lab: plan.LabPlan) -> bytes:

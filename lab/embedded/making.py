@@ -64,14 +64,15 @@ def make(planned: plan.LabPlan, lock: int) -> Embedded:
         hosts = _write(planned)
         with contextlib.ExitStack() as undo:
             lifeline, pid = _keeper(planned, lock, undo)
+            _write_profile(planned, hosts)
             undo.pop_all()
     except BaseException:
         folders.remove(Path(planned.folder))
         raise
-    lab = model.Lab(name=profile_text.NAME, hosts=hosts, path=planned.profile)
-    _write_profile(planned, hosts)
     if not planned.tied:
+        os.write(lifeline, keeper.LET_GO)
         os.close(lifeline)
+    lab = model.Lab(name=profile_text.NAME, hosts=hosts, path=planned.profile)
     return Embedded(planned, lab, lifeline if planned.tied else None, pid)
 
 
@@ -135,8 +136,14 @@ def _write_profile(planned: plan.LabPlan, hosts: tuple[model.Host, ...]) -> None
     text = profile_text.text(hosts)
     (Path(planned.folder) / "profile.toml").write_text(text, "utf-8")
     if Path(planned.profile) != Path(planned.folder) / "profile.toml":
-        Path(planned.profile).parent.mkdir(parents=True, exist_ok=True)
-        Path(planned.profile).write_text(text, "utf-8")
+        try:
+            Path(planned.profile).parent.mkdir(parents=True, exist_ok=True)
+            Path(planned.profile).write_text(text, "utf-8")
+        except OSError as error:
+            raise LabError(
+                f"{planned.profile}: the lab's profile cannot be written: {error.strerror}",
+                advice="Free some space there, or name another folder in BRANCHLAB_DATA.",
+            ) from error
 
 
 def _keeper(planned: plan.LabPlan, lock: int, undo: contextlib.ExitStack) -> tuple[int, int]:
@@ -157,6 +164,8 @@ def _keeper(planned: plan.LabPlan, lock: int, undo: contextlib.ExitStack) -> tup
         environment = {"PATH": needs.SEARCH, "LC_ALL": "C.UTF-8", "PYTHONDONTWRITEBYTECODE": "1"}
         command = keeper.command("keeper", planned.folder)
         pid = os.posix_spawn(sys.executable, command, environment, file_actions=streams, setsid=True)
+    undo.pop_all()
+    undo.callback(_dismissed, lifeline, pid)
     os.close(their_life)
     os.close(their_word)
     with contextlib.closing(os.fdopen(word, "rb")) as pipe:
@@ -173,6 +182,17 @@ def _keeper(planned: plan.LabPlan, lock: int, undo: contextlib.ExitStack) -> tup
             tried, said.get("failed", "the lab's keeper ended without a word"), root=root
         )
     return lifeline, pid
+
+
+def _dismissed(lifeline: int, pid: int) -> None:
+    """Let go of a keeper whose lab nobody gets: it ends with the pipe, and the lab with it."""
+    process = os.pidfd_open(pid)
+    os.close(lifeline)
+    try:
+        if select.select([process], [], [], _END_S)[0]:
+            os.waitpid(pid, 0)
+    finally:
+        os.close(process)
 
 
 def _pipe() -> tuple[int, int]:

@@ -46,12 +46,14 @@ def rows(record: Record) -> Iterator[dict[str, Value]]:
     started = record.run_started
     plan = {trial.number: trial for trial in started.trials}
     for finished in record.trials():
-        yield {
-            "run": started.run,
-            "experiment": started.experiment.name,
-            **_asked(plan[finished.trial]),
-            **_found(finished),
-        }
+        try:
+            asked, found = _asked(plan[finished.trial]), _found(finished)
+        except (KeyError, ValueError) as error:
+            raise BadInput(
+                f"{record.path}: it is damaged: its trial {finished.trial} cannot be read: {error}",
+                advice="Take another copy of the file if there is one.",
+            ) from error
+        yield {"run": started.run, "experiment": started.experiment.name, **asked, **found}
 
 
 def _asked(trial: Trial) -> dict[str, Value]:
@@ -135,5 +137,5 @@ def _put(text: str, path: Path, *, overwrite: bool) -> None:
     except OSError as error:
         raise LabError(
             f"{path}: the file cannot be written: {error.strerror}",
-            advice="Name a folder that you may write.",
+            advice="Free some space there, or name another folder that you may write.",
         ) from error

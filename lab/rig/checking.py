@@ -14,10 +14,12 @@ from lab.stop import Stop
 NEEDED = {
     Role.CLIENT: {"svn": "subversion"},
     Role.PROXY: {},
-    Role.SERVER: {"tc": "iproute2", "nft": "nftables"},
-    Role.ROUTER: {"tc": "iproute2", "nft": "nftables"},
+    Role.SERVER: {"tc": "iproute2"},
+    Role.ROUTER: {"tc": "iproute2"},
 }
 """Programs that a role cannot do without, and their packages on Debian."""
+NEEDED_TO_COUNT = {"nft": "nftables"}
+"""More of them on every host that may be changed: there, bytes are counted."""
 NEEDED_FOR_SERVICES = {
     Role.PROXY: {"apache2": "apache2-bin"},
     Role.SERVER: {"apache2": "apache2-bin and libapache2-mod-svn", "svnadmin": "subversion"},
@@ -61,6 +63,8 @@ def _host(one: Connected) -> Iterator[Checked]:
     needed = dict(NEEDED[one.host.role])
     if one.host.services:
         needed |= NEEDED_FOR_SERVICES.get(one.host.role, {})
+    if one.root is not None:
+        needed |= NEEDED_TO_COUNT
     for tool, package in needed.items():
         version = facts["tools"].get(tool)
         if version is None:

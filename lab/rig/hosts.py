@@ -145,8 +145,8 @@ def _connect(host: Host) -> tuple[Connected, ExitStack]:
 
 
 TOOLS: dict[Role, list[str]] = {
-    Role.CLIENT: ["svn"],
-    Role.PROXY: ["apache2", "htcacheclean"],
+    Role.CLIENT: ["svn", "nft"],
+    Role.PROXY: ["apache2", "htcacheclean", "nft"],
     Role.SERVER: ["svnadmin", "apache2", "tc", "nft"],
     Role.ROUTER: ["tc", "nft"],
 }

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from urllib.parse import urlsplit
+
 from lab import recipes, units, vcs
 from lab.model import Experiment, Host, Lab, ProxyState, Role
+from lab.rig.workplace import PROXY_PORT
 from lab.vcs import Driver, Phase
 
 
@@ -21,17 +24,21 @@ def commands(lab: Lab, experiment: Experiment, driver: Driver) -> dict[str, list
         if host.cache:
             told[host.name].append(f"list, fill and purge objects of the repository in {host.cache.folder}")
     holder = (lab.having(Role.ROUTER) or (server,))[0]
-    office = [host.address for host in lab.hosts if host.role in (Role.CLIENT, Role.PROXY) and host.address]
+    office = lab.having(Role.CLIENT) + lab.having(Role.PROXY)
+    addresses = [address for host in office for address in (host.address, host.address6) if address]
     for line in experiment.lines:
         told[holder.name].append(
-            f"limit the line to {units.line_text(line)} for {', '.join(office)}; lift it"
+            f"limit the line to {units.line_text(line)} for {', '.join(addresses)}; lift it"
+            if line.limited or line.delayed
+            else "leave the line as it is"
         )
     for host in lab.hosts:
         if host.root != "none":
             told[host.name].append("count bytes per host in a table of its own (nftables: inet branchlab)")
     told[client.name] += [str(command) for command in driver.setup(holes)]
     for operation in experiment.operations:
-        for state in _kinds(experiment.states, operation in experiment.disabled_only):
+        only_disabled = operation in experiment.disabled_only and not experiment.launches
+        for state in _kinds(experiment.states, only_disabled):
             proxy = _proxy(lab) if state.enabled else None
             for command in driver.commands(operation, holes, proxy):
                 timed = "timed: " if command.phase is Phase.TIMED else ""
@@ -51,11 +58,13 @@ def _kinds(states: tuple[ProxyState, ...], only_disabled: bool) -> list[ProxySta
 
 def _proxy(lab: Lab) -> tuple[str, int]:
     proxy = lab.one(Role.PROXY)
-    return proxy.address or proxy.name, int((proxy.url or "").rstrip("/").rpartition(":")[2] or 0)
+    parts = urlsplit(proxy.url or "")
+    return parts.hostname or proxy.address or proxy.name, parts.port or PROXY_PORT
 
 
 def _holes(experiment: Experiment, server: Host) -> dict[str, vcs.Value]:
-    url = experiment.repository.replace("{server}", server.address or server.name)
+    name = server.address or server.address6 or server.name
+    url = experiment.repository.replace("{server}", f"[{name}]" if ":" in name else name)
     recipe = recipes.recipe(experiment.data) if experiment.data else None
     return {
         "config": "SCRATCH/config",

@@ -42,7 +42,6 @@ class Workplace:
         self._office = in_role(hosts, Role.CLIENT) + self._proxies
         self._experiment = experiment
         self._url = experiment.repository.replace("{server}", self._server_name())
-        self._revision = 0
         self._recipe = recipes.recipe(experiment.data) if experiment.data else None
         self._logs: dict[str, tuple[int, LogCount]] = {}
         self._services: list[tuple[Connected, dict[str, Any]]] = []
@@ -51,6 +50,8 @@ class Workplace:
         self._holes: dict[str, vcs.Value] = {}
         self._branches = 0
         self._token = secrets.token_hex(4)
+        if self._proxies:
+            self._proxy()  # what the profile lacks is said before anything is made
         self.data_bytes = 0
 
     @property

@@ -268,7 +268,8 @@ class Process:
         try:
             self._channel.sendall(data)
         except (OSError, EOFError, paramiko.SSHException) as error:
-            raise ConnectionLost(f"the program does not listen any more: {error}", host=self._name) from error
+            text = f"the program does not listen any more: {error or type(error).__name__}"
+            raise ConnectionLost(text, host=self._name) from error
 
     def close_input(self) -> None:
         """The end of its standard input. Idempotent."""

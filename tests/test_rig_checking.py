@@ -1,0 +1,176 @@
+"""What `check` says of hosts as they are, and what `revert` takes back: on stand-ins, and in a real lab."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+import pytest
+import real_runs
+from real_runs import Hosts, experiment
+from stand_in_hosts import connected
+
+from lab import embedded, machines
+from lab.embedded import Embedded
+from lab.errors import AgentRefused, HostTrouble
+from lab.model import Host, Lab, Line, Role
+from lab.rig import checking
+from lab.rig import hosts as rig_hosts
+from lab.rig.checking import Checked
+from lab.stop import Stop
+
+FACTS = {"os": "Debian GNU/Linux 12", "kernel": "6.1.0", "cpus": 2}
+ALL = {
+    "svn": "1.14.2",
+    "apache2": "2.4",
+    "htcacheclean": "",
+    "svnadmin": "1.14.2",
+    "tc": "6.1",
+    "nft": "1.0.6",
+}
+
+
+def seen(role: Role, without: str = "", leases: int = 0, **given: Any) -> list[Checked]:
+    """What is said of a host that lacks one program."""
+    asked = {name: None if name == without else ALL[name] for name in rig_hosts.TOOLS[role]}
+    verbs = {"leases": lambda args: {"leases": [{}] * leases}}
+    one = connected("host", role, verbs, facts={**FACTS, "tools": asked}, **given)
+    return list(checking._host(one))
+
+
+@pytest.mark.parametrize("role", list(Role))
+def test_a_host_that_has_everything_lacks_nothing(role: Role) -> None:
+    found = seen(role, services="/srv/lab")
+    assert found[0].text == "Debian GNU/Linux 12, kernel 6.1.0, 2 processors"
+    assert all(one.ok and not one.advice for one in found)
+    # Whatever is needed is asked of the host: what was not asked would always be missing.
+    assert len(found) >= 2
+
+
+@pytest.mark.parametrize(
+    ("role", "tool", "package"),
+    [
+        (Role.CLIENT, "svn", "subversion"),
+        (Role.CLIENT, "nft", "nftables"),
+        (Role.PROXY, "nft", "nftables"),
+        (Role.PROXY, "apache2", "apache2-bin"),
+        (Role.SERVER, "tc", "iproute2"),
+        (Role.SERVER, "nft", "nftables"),
+        (Role.SERVER, "apache2", "libapache2-mod-svn"),
+        (Role.SERVER, "svnadmin", "subversion"),
+        (Role.ROUTER, "tc", "iproute2"),
+        (Role.ROUTER, "nft", "nftables"),
+    ],
+)
+def test_what_is_missing_is_named_with_its_package(role: Role, tool: str, package: str) -> None:
+    (missing,) = (one for one in seen(role, without=tool, services="/srv/lab") if not one.ok)
+    assert missing.text == f"{tool} is missing"
+    assert package in missing.advice
+
+
+@pytest.mark.parametrize(("role", "tool"), [(Role.PROXY, "apache2"), (Role.SERVER, "svnadmin")])
+def test_a_host_whose_service_is_the_users_own_needs_no_programs_for_ours(role: Role, tool: str) -> None:
+    assert all(one.ok for one in seen(role, without=tool))
+
+
+def test_where_nothing_may_be_changed_nothing_has_to_be_there_to_count() -> None:
+    assert all(one.ok for one in seen(Role.CLIENT, without="nft", root="none"))
+
+
+@pytest.mark.parametrize("role", [Role.SERVER, Role.ROUTER])
+def test_a_server_that_cannot_be_changed_can_hold_no_line(role: Role) -> None:
+    (missing,) = (one for one in seen(role, root="none") if not one.ok)
+    assert "no line can be limited" in missing.text
+    assert 'root = "sudo"' in missing.advice
+
+
+def test_what_earlier_runs_left_is_told_and_is_no_fault() -> None:
+    left = seen(Role.CLIENT, leases=2)[-1]
+    assert left.ok
+    assert "2 earlier changes" in left.text
+    assert "revert" in left.advice
+
+
+# ---- a real lab
+
+
+LINE = Line(upload_bps=512_000, download_bps=1_024_000)
+LIMITED = {
+    "office": ["198.18.0.11"], "exempt": [], "upload_bps": 64_000, "download_bps": 128_000, "delay_s": 0.0,
+    "queue_upload_bytes": 64_000, "queue_download_bytes": 64_000, "jitter_s": 0.0, "loss": 0.0,
+}  # fmt: skip
+"""What a run asks of the server's agent."""
+
+
+@pytest.fixture(scope="module")
+def lab() -> Iterator[Embedded]:
+    with embedded.up() as made:
+        yield made
+
+
+@pytest.mark.lab
+def test_an_embedded_lab_has_what_a_run_needs_and_is_not_changed_by_looking(lab: Embedded) -> None:
+    before = Hosts.of(lab.folder)
+    found = machines.check(lab.lab, experiment(lines=(LINE,)))
+    assert [one for one in found if not one.ok] == []
+    assert {one.host for one in found} == {"server", "proxy", "client"}
+    assert "the line can be limited on eth0" in {one.text for one in found}
+    real_runs.await_same(lab.folder, before)
+
+
+@pytest.mark.lab
+def test_a_host_out_of_reach_is_one_line_among_the_others(lab: Embedded) -> None:
+    gone = Host(
+        name="desk-9", role=Role.CLIENT, ssh="unix:/nowhere/desk-9", host_key=lab.lab.hosts[0].host_key
+    )
+    found = machines.check(replace(lab.lab, hosts=(*lab.lab.hosts, gone)), None)
+    (missing,) = (one for one in found if not one.ok)
+    assert missing.host == "desk-9"
+    assert missing.advice
+    assert {"server", "proxy", "client"} < {one.host for one in found}
+
+
+@pytest.mark.lab
+def test_a_delay_that_cannot_be_had_is_said(lab: Embedded) -> None:
+    server = lab.lab.one(Role.SERVER)
+    hosts = tuple(replace(one, delay=None) if one is server else one for one in lab.lab.hosts)
+    delayed = experiment(lines=(replace(LINE, delay_s=0.04),))
+    missing = [one for one in machines.check(replace(lab.lab, hosts=hosts), delayed) if not one.ok]
+    if not missing:
+        pytest.skip("this kernel has netem, so nothing is missing")
+    assert [(one.host, "delay, jitter or loss" in one.text) for one in missing] == [("server", True)]
+
+
+@pytest.mark.lab
+def test_revert_takes_back_a_line_and_counters_that_were_left(lab: Embedded) -> None:
+    before = Hosts.of(lab.folder)
+    # Whoever holds the lease is told that somebody else ended it.
+    with pytest.raises(AgentRefused, match="the lease ran out"):
+        _revert_somebody_elses(lab, before)
+    real_runs.await_same(lab.folder, before)
+    assert machines.revert(lab.lab) == {"server": [], "proxy": [], "client": []}
+
+
+def _revert_somebody_elses(lab: Embedded, before: Hosts) -> None:
+    with rig_hosts.connected(lab.lab, Stop(), lease_s=60.0) as hosts:
+        server = rig_hosts.only(hosts, Role.SERVER)
+        server.privileged.ask("line.apply", LIMITED)
+        assert Hosts.of(lab.folder).looks["server"] != before.looks["server"]
+        undone = machines.revert(lab.lab)
+        assert list(undone) == ["server", "proxy", "client"]
+        assert any("line" in text for text in undone["server"])
+        assert undone["proxy"] == undone["client"] == []
+        assert "htb" not in real_runs.on(lab.folder, "server", "tc qdisc show")
+
+
+@pytest.mark.lab
+def test_revert_tries_every_host_and_then_names_the_one_out_of_reach(lab: Embedded) -> None:
+    gone = Host(
+        name="router", role=Role.ROUTER, ssh="unix:/nowhere/router", root="direct", host_key=lab.lab.hosts[0].host_key
+    )  # fmt: skip
+    with pytest.raises(HostTrouble) as caught:
+        machines.revert(Lab(name="Lab", hosts=(gone, *lab.lab.hosts)))
+    assert "router" in str(caught.value)
+    assert "server: 0 taken back" in str(caught.value)
+    assert caught.value.advice

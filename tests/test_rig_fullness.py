@@ -1,0 +1,224 @@
+"""The cache brought to a fullness: on a stand-in cache that stores, lists and purges."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+
+import pytest
+from stand_in_hosts import Args, StandInAgent, connected, root
+
+from lab import design
+from lab.errors import Stopped, TrialFailed
+from lab.model import DISABLED, Cache, ProxyState, Role
+from lab.rig import fullness
+from lab.rig.fullness import Found, Fullness
+from lab.stop import Stop
+
+ORIGIN = "http://198.51.100.1:80/"
+OTHER = "http://203.0.113.9:80/somebody/elses"
+EMPTY, NINETY, FULL = (ProxyState(full=n) for n in (0, 90, 100))
+GET = tuple(f"svn/trunk/{n:03}" for n in range(150))
+
+
+def url(key: str) -> str:
+    return f"{ORIGIN}{key}"
+
+
+@dataclass
+class Cached:
+    """A caching proxy's store, and what the operations bring into it."""
+
+    wants: dict[str, tuple[str, ...]] = field(default_factory=lambda: {"get": GET, "history": ()})
+    store: dict[str, int] = field(default_factory=lambda: {OTHER: 999})
+    too_large: set[str] = field(default_factory=set)
+    fills: list[str] = field(default_factory=list)
+
+    def fill(self, operation: str, stop: Stop) -> None:
+        stop.check()
+        self.fills.append(operation)
+        self.store.update((url(key), 100) for key in self.wants[operation] if key not in self.too_large)
+
+    def listed(self, args: Args) -> Args:
+        assert args == {"kind": "apache-disk", "folder": "/var/cache/lab"}
+        objects = [
+            {"key": self._key(one), "url": one, "bytes": n, "files": 2} for one, n in self.store.items()
+        ]
+        return {
+            "events": [("objects", {"objects": objects[n : n + 50]}) for n in range(0, len(objects), 50)],
+            "objects": len(objects),
+        }
+
+    def purged(self, args: Args) -> Args:
+        assert (args["kind"], args["folder"]) == ("apache-disk", "/var/cache/lab")
+        there = [one for one in args["urls"] if self.store.pop(one, None) is not None]
+        return {"removed": len(there), "already_gone": len(args["urls"]) - len(there)}
+
+    def keys(self) -> set[str]:
+        return {self._key(one) for one in self.store if one.startswith(ORIGIN)}
+
+    @staticmethod
+    def _key(one: str) -> str:
+        return one.split("/", 3)[3]
+
+
+@dataclass
+class World:
+    cached: Cached
+    fullness: Fullness
+    agent: StandInAgent
+
+
+@pytest.fixture
+def world() -> World:
+    return made()
+
+
+def made(cached: Cached | None = None) -> World:
+    cached = cached or Cached()
+    proxy = connected("proxy", Role.PROXY, {"cache.list": cached.listed, "cache.purge": cached.purged})
+    cache = Cache(kind="apache-disk", folder="/var/cache/lab")
+    return World(cached, Fullness(proxy, cache, ORIGIN, cached.fill), root(proxy))
+
+
+def test_a_full_cache_is_what_the_operation_brings_into_an_empty_one(world: World) -> None:
+    world.cached.store[url("svn/left/over")] = 5
+    learnt = world.fullness.learn("get", Stop())
+    assert (learnt.list_of, learnt.objects, learnt.cache_bytes) == ("get", 150, 15_000)
+    assert world.fullness.listed("get") == 150
+    assert world.cached.keys() == set(GET)
+    assert world.cached.store[OTHER] == 999
+
+
+def test_an_operation_that_brings_nothing_takes_the_list_of_get(world: World) -> None:
+    world.fullness.learn("get", Stop())
+    learnt = world.fullness.learn("history", Stop(), instead="get")
+    assert (learnt.list_of, learnt.objects, learnt.cache_bytes) == ("get", 150, 15_000)
+    # The state is real: what fills the cache for it is Get.
+    assert world.cached.keys() == set()
+    found = world.fullness.bring("history", FULL, 7, Stop())
+    assert (found.full, found.objects, world.cached.fills[-1]) == (100.0, 150, "get")
+
+
+def test_without_a_get_an_operation_that_brings_nothing_has_an_empty_list(world: World) -> None:
+    assert world.fullness.learn("history", Stop(), instead="get").objects == 0
+    found = world.fullness.bring("history", FULL, 7, Stop())
+    assert found == Found(full=0.0, objects=0, cache_bytes=0, purged=())
+    assert not found.holds(FULL, 0)
+
+
+def test_a_state_leaves_out_a_seeded_sample_and_nothing_else(world: World) -> None:
+    world.fullness.learn("get", Stop())
+    found = world.fullness.bring("get", NINETY, 7, Stop())
+    assert found.purged == design.purge_sample(GET, 90, 7)
+    assert (found.full, found.objects, found.cache_bytes) == (90.0, 135, 13_500)
+    assert world.cached.keys() == set(GET) - set(found.purged)
+    assert world.cached.store[OTHER] == 999
+    assert world.fullness.bring("get", NINETY, 7, Stop()) == found
+    assert world.fullness.bring("get", NINETY, 8, Stop()).purged != found.purged
+
+
+def test_a_cache_is_filled_only_where_something_is_missing(world: World) -> None:
+    world.fullness.learn("get", Stop())
+    for state in (FULL, NINETY, FULL, FULL, EMPTY, EMPTY, NINETY):
+        found = world.fullness.bring("get", state, 7, Stop())
+        assert found.holds(state, 150)
+    # To learn; from 90 % up to full; from empty up to 90 %.
+    assert world.cached.fills == ["get"] * 3
+
+
+def test_what_somebody_else_purged_comes_back(world: World) -> None:
+    world.fullness.learn("get", Stop())
+    for key in GET[:40]:
+        del world.cached.store[url(key)]
+    assert world.fullness.bring("get", FULL, 7, Stop()).objects == 150
+
+
+def test_objects_of_no_use_to_the_operation_are_neither_counted_nor_purged(world: World) -> None:
+    world.fullness.learn("get", Stop())
+    world.cached.store[url("svn/branches/dead")] = 77
+    found = world.fullness.bring("get", EMPTY, 7, Stop())
+    assert (found.full, found.objects, found.cache_bytes) == (0.0, 0, 0)
+    assert world.cached.keys() == {"svn/branches/dead"}
+
+
+def test_what_is_still_missing_after_a_fill_names_three_and_the_likely_reasons(world: World) -> None:
+    world.fullness.learn("get", Stop())
+    world.cached.store.clear()
+    world.cached.too_large = set(GET[:5])
+    with pytest.raises(TrialFailed, match="5 objects are not in the cache after a fill") as caught:
+        world.fullness.bring("get", FULL, 7, Stop())
+    assert ", ".join(GET[:3]) in str(caught.value)
+    assert GET[3] not in str(caught.value)
+    assert caught.value.host == "proxy"
+    for reason in ("port", "too small", "password", "https", "storing"):
+        assert reason in caught.value.advice
+
+
+def test_a_missing_object_that_is_to_be_left_out_anyway_is_no_trouble(world: World) -> None:
+    world.fullness.learn("get", Stop())
+    sample = design.purge_sample(GET, 90, 7)
+    for key in sample:
+        del world.cached.store[url(key)]
+    assert world.fullness.bring("get", NINETY, 7, Stop()).full == 90.0
+    assert world.cached.fills == ["get"]
+
+
+def test_many_objects_are_purged_in_requests_that_stay_small(
+    monkeypatch: pytest.MonkeyPatch, world: World
+) -> None:
+    monkeypatch.setattr(fullness, "CHUNK", 40)
+    world.fullness.learn("get", Stop())
+    world.fullness.bring("get", EMPTY, 7, Stop())
+    assert [len(args["urls"]) for args in world.agent.args("cache.purge")] == [40, 40, 40, 30]
+    assert world.cached.keys() == set()
+
+
+def test_a_disabled_proxy_has_no_fullness(world: World) -> None:
+    world.fullness.learn("get", Stop())
+    with pytest.raises(ValueError, match="disabled"):
+        world.fullness.bring("get", DISABLED, 7, Stop())
+    assert not Found(0.0, 0, 0, ()).holds(DISABLED, 150)
+
+
+def test_the_users_stop_is_heard_while_listing(world: World) -> None:
+    stop = Stop()
+    stop.request()
+    with pytest.raises(Stopped):
+        world.fullness.learn("get", stop)
+    assert world.cached.fills == []
+
+
+def test_a_cache_that_the_user_may_read_needs_no_root() -> None:
+    cached = Cached()
+    proxy = connected(
+        "proxy", Role.PROXY, {"cache.list": cached.listed, "cache.purge": cached.purged}, root="none"
+    )
+    one = Fullness(proxy, Cache(kind="apache-disk", folder="/var/cache/lab"), ORIGIN, cached.fill)
+    assert one.learn("get", Stop()).objects == 150
+
+
+@pytest.mark.parametrize(
+    ("full", "objects", "asked", "holds"),
+    [
+        (90.0, 135, 90.0, True),
+        (100 * 134 / 150, 134, 90.0, False),
+        (100 * 50 / 150, 50, 33.3, True),
+        (100 * 49 / 150, 49, 33.3, False),
+        (100.0, 150, 100.0, True),
+        (0.0, 0, 0.0, True),
+        (100 / 150, 1, 0.0, False),
+    ],
+)
+def test_a_state_holds_to_the_nearest_object(full: float, objects: int, asked: float, holds: bool) -> None:
+    assert Found(full, objects, 1, ()).holds(ProxyState(full=asked), 150) is holds
+
+
+def test_whatever_share_is_asked_what_is_brought_holds(world: World) -> None:
+    world.fullness.learn("get", Stop())
+    shares: Iterable[float] = (0.1, 1, 12.5, 33.3, 37.5, 50, 66.6, 99, 99.9)
+    bring: Callable[[float], Found] = lambda full: world.fullness.bring(  # noqa: E731
+        "get", ProxyState(full=full), 3, Stop()
+    )
+    for full in shares:
+        assert bring(full).holds(ProxyState(full=full), 150), full

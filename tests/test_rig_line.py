@@ -1,0 +1,239 @@
+"""The line: read back as asked or not, who shares it, what a host cannot do, and how much a probe asks."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import pytest
+from stand_in_hosts import Args, agent, connected, office, root
+
+from lab.errors import HostLacks, HostTrouble, TrialFailed
+from lab.model import AS_IT_IS, Line, Role
+from lab.rig.line import PACKET_PAYLOAD, PING_BYTES, PING_HEADERS, HeldLine, Readback
+from lab.stop import Stop
+
+LINE = Line(upload_bps=64_000, download_bps=1_024_000, delay_s=0.04, jitter_s=0.01, loss=0.02)
+NOTHING: Args = {
+    "upload_bps": None, "download_bps": None, "queue_upload_bytes": None, "queue_download_bytes": None,
+    "delay_s": 0.0, "jitter_s": 0.0, "loss": 0.0, "dropped": 0, "method": "none", "applied": False,
+}  # fmt: skip
+
+
+@dataclass
+class Kernel:
+    """A line that can be applied, read, lifted, probed."""
+
+    held: Args = field(default_factory=lambda: dict(NOTHING))
+    can: Args = field(
+        default_factory=lambda: {"refuse": None, "kinds": {"htb": True, "netem": True}, "tun": False}
+    )
+    lost: int = 0
+
+    def verbs(self) -> dict[str, Any]:
+        return {
+            "line.check": lambda args: {"device": "eth0", **self.can},
+            "line.apply": self.apply,
+            "line.read": lambda args: dict(self.held),
+            "line.lift": self.lift,
+            "probe.serve": lambda args: {"events": [("listening", {"port": 4711})]},
+            "probe.ping": lambda args: {
+                "sent": args["count"], "received": args["count"] - self.lost, "median_s": 0.08, "min_s": 0.07,
+                "max_s": 0.09,
+            },
+            "probe.fetch": lambda args: {"rate_bps": 0.95 * self.held[f"{args['direction']}load_bps"]},
+        }  # fmt: skip
+
+    def apply(self, args: Args) -> Args:
+        self.held = {
+            **NOTHING,
+            **{key: args[key] for key in NOTHING if key in args},
+            "applied": True,
+            "method": "tc",
+        }
+        return dict(self.held)
+
+    def lift(self, args: Args) -> Args:
+        self.held = dict(NOTHING)
+        return {}
+
+
+def readback(line: Line) -> Readback:
+    return Readback(
+        line.upload_bps, line.download_bps, line.delay_s, line.jitter_s, line.loss, 0, "tc",
+        queue_upload_bytes=line.queue_for(line.upload_bps or 0),
+        queue_download_bytes=line.queue_for(line.download_bps or 0),
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"upload_bps": 64_001},
+        {"download_bps": None},
+        {"delay_s": 0.041},
+        {"jitter_s": 0.0},
+        {"loss": 0.021},
+        {"queue_upload_bytes": 63_999},
+        {"queue_download_bytes": None},
+        {"applied": False},
+    ],
+)
+def test_a_line_read_back_is_the_line_asked_in_every_respect(change: dict[str, Any]) -> None:
+    assert readback(LINE).matches(LINE)
+    assert not replace(readback(LINE), **change).matches(LINE)
+
+
+def test_a_kernels_rounding_is_no_difference_and_drops_are_none_either() -> None:
+    assert replace(readback(LINE), delay_s=0.04000003, loss=0.0200000001, dropped=99).matches(LINE)
+
+
+def test_the_line_as_it_is_means_that_nothing_is_applied() -> None:
+    nothing = Readback(None, None, 0.0, 0.0, 0.0, 0, "none", applied=False)
+    assert nothing.matches(AS_IT_IS)
+    assert not replace(nothing, applied=True).matches(AS_IT_IS)
+    assert not readback(LINE).matches(AS_IT_IS)
+    assert not nothing.matches(LINE)
+
+
+def test_apply_read_and_lift_on_the_server() -> None:
+    hosts = office(Kernel().verbs())
+    line = HeldLine(hosts)
+    assert line.apply(LINE, Stop()).matches(LINE)
+    (wanted,) = root(hosts[0]).args("line.apply")
+    # Clients and proxy share the one line, over both protocols; 1 s of each direction's own rate waits.
+    assert wanted["office"] == ["198.51.100.11", "2001:db8::11", "198.51.100.12", "198.51.100.2"]
+    assert (wanted["queue_upload_bytes"], wanted["queue_download_bytes"]) == (64_000, 128_000)
+    assert "delay_port" not in wanted
+    assert line.read(Stop()).matches(LINE)
+    line.lift(Stop())
+    assert line.read(Stop()).matches(AS_IT_IS)
+    assert line.apply(AS_IT_IS, Stop()).matches(AS_IT_IS)
+    assert len(root(hosts[0]).args("line.apply")) == 1
+    assert not any(agent(one).asked or root(one).asked for one in hosts[1:])
+
+
+def test_a_router_holds_the_line_where_there_is_one() -> None:
+    router = connected("router", Role.ROUTER, Kernel().verbs(), delay="wirefilter:br0:eth1")
+    line = HeldLine([*office(), router])
+    line.apply(LINE, Stop())
+    assert line.holder is router
+    assert root(router).args("line.apply")[0]["delay_port"] == "wirefilter:br0:eth1"
+
+
+def test_the_labs_own_ssh_is_exempt_on_whichever_host_it_ends() -> None:
+    hosts = office(Kernel().verbs())
+    hosts[1].facts["ssh"] = {
+        "own": {"address": "198.51.100.2", "port": 22},
+        "peer": {"address": "198.51.100.11", "port": 54321},
+    }
+    HeldLine(hosts).apply(LINE, Stop())
+    assert root(hosts[0]).args("line.apply")[0]["exempt"] == [
+        {"address": "198.51.100.11", "port": 22},
+        {"address": "198.51.100.2", "port": 22},
+    ]
+
+
+def test_a_lab_without_a_server_or_without_addresses_is_told_what_to_write() -> None:
+    with pytest.raises(HostTrouble, match="no server") as no_server:
+        HeldLine([connected("desk", Role.CLIENT)])
+    assert 'role = "server"' in no_server.value.advice
+    alone = [connected("server", Role.SERVER, Kernel().verbs()), connected("desk", Role.CLIENT)]
+    with pytest.raises(HostLacks, match="no office host has an address") as no_address:
+        HeldLine(alone).apply(LINE, Stop())
+    assert 'address = "…"' in no_address.value.advice
+
+
+PLAIN = replace(LINE, delay_s=0.0, jitter_s=0.0, loss=0.0)
+LOSSY = replace(PLAIN, loss=0.02)
+
+
+@pytest.mark.parametrize(
+    ("can", "line", "delay", "refused"),
+    [
+        ({}, LINE, None, ""),
+        ({"refuse": "no HTB in this kernel"}, PLAIN, None, "no HTB"),
+        ({"refuse": "no HTB in this kernel"}, AS_IT_IS, None, ""),
+        ({"kinds": {}}, PLAIN, None, ""),
+        ({"kinds": {}}, LINE, None, "can do none of them"),
+        ({"kinds": {}}, LOSSY, None, "can do none of them"),
+        ({"kinds": {}, "tun": True}, LINE, None, "can do none of them"),
+        ({"kinds": {}, "tun": True}, LINE, "wirefilter:br0:eth1", ""),
+        ({"kinds": {}, "tun": False}, LINE, "wirefilter:br0:eth1", "can do none of them"),
+    ],
+)
+def test_what_a_host_cannot_do_is_refused_before_anything_is_changed(
+    can: Args, line: Line, delay: str | None, refused: str
+) -> None:
+    kernel = Kernel()
+    kernel.can.update(can)
+    server = connected("server", Role.SERVER, kernel.verbs(), delay=delay)
+    held = HeldLine([server, connected("desk", Role.CLIENT, address="198.51.100.11")])
+    if refused:
+        with pytest.raises(HostLacks, match=refused) as caught:
+            held.refuse([AS_IT_IS, line], Stop())
+        assert caught.value.host == "server"
+    else:
+        held.refuse([AS_IT_IS, line], Stop())
+    assert not root(server).args("line.apply")
+
+
+def test_a_host_that_cannot_be_changed_can_have_the_line_as_it_is_and_nothing_else() -> None:
+    hosts = [connected("server", Role.SERVER, root="none"), *office()[1:]]
+    line = HeldLine(hosts)
+    line.refuse([AS_IT_IS], Stop())
+    assert line.apply(AS_IT_IS, Stop()).matches(AS_IT_IS)
+    line.lift(Stop())
+    with pytest.raises(HostLacks, match="no way to become root") as caught:
+        line.refuse([PLAIN], Stop())
+    assert "[hosts.server]" in caught.value.advice
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        Line(upload_bps=64_000, download_bps=128_000),
+        Line(upload_bps=2_000_000, download_bps=4_000_000),
+        Line(upload_bps=10_000_000, download_bps=100_000_000),
+    ],
+)
+def test_a_probe_asks_for_60_packets_or_2_seconds_and_pings_take_a_tenth_at_most(line: Line) -> None:
+    kernel = Kernel(lost=4)
+    hosts = office(kernel.verbs())
+    held = HeldLine(hosts)
+    held.apply(line, Stop())
+    proved = held.prove(line, hosts[2], Stop())
+    assert (proved.read_upload_bps, proved.read_download_bps) == (line.upload_bps, line.download_bps)
+    assert proved.achieved_upload_bps == pytest.approx(0.95 * (line.upload_bps or 0))
+    assert proved.achieved_download_bps == pytest.approx(0.95 * (line.download_bps or 0))
+    assert (proved.round_trip_s, proved.round_trip_low_s, proved.round_trip_high_s) == (0.08, 0.07, 0.09)
+    assert proved.loss == pytest.approx(4 / 200)
+    (ping,) = agent(hosts[2]).args("probe.ping")
+    assert ping["count"] == 200
+    # Both ways at once: what 200 pings take of the slower direction, with their headers.
+    assert (PING_BYTES + PING_HEADERS) * 8 / ping["interval_s"] <= 0.1 * (line.upload_bps or 0) * 1.001
+    for asked in agent(hosts[2]).args("probe.fetch"):
+        rate = line.download_bps if asked["direction"] == "down" else line.upload_bps
+        assert asked["bytes"] >= 60 * PACKET_PAYLOAD
+        assert asked["bytes"] * 8 / (rate or 1) >= 1.999
+        assert (asked["address"], asked["port"]) == ("198.51.100.1", 4711)
+
+
+def test_of_the_line_as_it_is_only_the_round_trip_is_probed() -> None:
+    hosts = office(Kernel().verbs())
+    proved = HeldLine(hosts).prove(AS_IT_IS, hosts[2], Stop())
+    assert (proved.achieved_upload_bps, proved.achieved_download_bps) == (None, None)
+    assert proved.round_trip_s == 0.08
+    assert agent(hosts[2]).args("probe.fetch") == []
+
+
+def test_a_line_that_is_not_there_is_not_probed() -> None:
+    hosts = office(Kernel().verbs())
+    with pytest.raises(TrialFailed, match="is not the line asked"):
+        HeldLine(hosts).prove(PLAIN, hosts[2], Stop())
+
+
+def test_a_probe_that_ends_before_it_listens_is_an_error_and_no_hang() -> None:
+    hosts = office({**Kernel().verbs(), "probe.serve": lambda args: {}})
+    with pytest.raises(TrialFailed, match="before it listened"):
+        HeldLine(hosts).prove(AS_IT_IS, hosts[2], Stop())

@@ -1,0 +1,123 @@
+"""Counters of hosts become bytes per pair of roles, as they arrived and as they were sent."""
+
+from __future__ import annotations
+
+import pytest
+import stand_in_hosts
+from stand_in_hosts import connected, office, root
+
+from lab.errors import AgentRefused
+from lab.model import PAIRS, Role
+from lab.rig.meter import LiveCounters, Meter, Reading
+from lab.stop import Stop
+
+
+def count(arrived: int, sent: int) -> dict[str, int]:
+    """One peer's counters; the packets are there to be left out."""
+    return {"in_bytes": arrived, "in_packets": 1_000_000, "out_bytes": sent, "out_packets": 1_000_000}
+
+
+COUNTERS = {
+    "server": {"proxy": count(5, 6), "desk": count(10, 20), "desk-2": count(100, 200)},
+    "proxy": {"server": count(7, 8), "desk": count(1, 2), "desk-2": count(3, 4)},
+    "desk": {"server": count(19, 11), "proxy": count(1_000, 2_000), "desk-2": count(50, 60)},
+    "desk-2": {"server": count(190, 110), "proxy": count(10_000, 20_000), "desk": count(70, 80)},
+}
+ARRIVED = {
+    "client>server": 110,
+    "server>client": 209,
+    "client>proxy": 4,
+    "proxy>client": 11_000,
+    "proxy>server": 5,
+    "server>proxy": 7,
+}
+SENT = {
+    "client>server": 121,
+    "server>client": 220,
+    "client>proxy": 22_000,
+    "proxy>client": 6,
+    "proxy>server": 8,
+    "server>proxy": 6,
+}
+
+
+def test_arrivals_are_those_of_the_receiver_summed_over_a_role_and_clients_among_themselves_are_left_out() -> (
+    None
+):
+    assert Meter(office()).summed(COUNTERS) == Reading(ARRIVED, SENT)
+
+
+def test_a_host_that_does_not_count_is_missing_at_its_own_end_only() -> None:
+    some = {name: counters for name, counters in COUNTERS.items() if name != "desk"}
+    summed = Meter(office()).summed(some)
+    assert (summed.arrived["server>client"], summed.arrived["client>server"]) == (190, 110)
+
+
+def test_a_router_is_no_end_of_any_pair() -> None:
+    hosts = [*office(), connected("router", Role.ROUTER, address="198.51.100.254")]
+    assert Meter(hosts).summed({**COUNTERS, "router": {"desk": count(9, 9)}}) == Reading(ARRIVED, SENT)
+
+
+def test_what_came_between_two_readings() -> None:
+    double = Reading({pair: 2 * n for pair, n in ARRIVED.items()}, {pair: 3 * n for pair, n in SENT.items()})
+    assert double.since(Reading(ARRIVED, SENT)) == Reading(ARRIVED, {pair: 2 * n for pair, n in SENT.items()})
+
+
+def test_every_host_counts_for_all_others_and_past_everybodys_ssh() -> None:
+    hosts = office({"traffic.start": lambda args: {"table": "inet branchlab"}})
+    ends = {
+        "own": {"address": "198.51.100.11", "port": 2222},
+        "peer": {"address": "203.0.113.7", "port": 50000},
+    }
+    hosts[2].facts["ssh"] = ends
+    Meter(hosts).start(Stop())
+    for one in hosts:
+        (args,) = root(one).args("traffic.start")
+        assert {peer["name"]: peer["addresses"] for peer in args["peers"]} == {
+            peer.name: peer.addresses for peer in hosts if peer is not one
+        }
+        # sshd's port at either end: the desk may itself be one of the lab's hosts.
+        assert args["exempt"] == [
+            {"address": "203.0.113.7", "port": 2222},
+            {"address": "198.51.100.11", "port": 2222},
+        ]
+
+
+def test_hosts_without_a_way_to_be_changed_are_not_asked() -> None:
+    hosts = [
+        connected("server", Role.SERVER, {"traffic.read": lambda args: {"counters": COUNTERS["server"]}}),
+        connected("desk", Role.CLIENT, root="none"),
+        connected("desk-2", Role.CLIENT, root="none"),
+        connected("proxy", Role.PROXY, root="none"),
+    ]
+    assert Meter(hosts).read(Stop()).arrived == dict.fromkeys(PAIRS, 0) | {
+        "client>server": 110,
+        "proxy>server": 5,
+    }
+
+
+def test_counters_that_somebody_took_away_are_refused() -> None:
+    def gone(args: stand_in_hosts.Args) -> stand_in_hosts.Args:
+        raise AgentRefused("the counters are gone", kind="touched", host="server")
+
+    with pytest.raises(AgentRefused, match="gone"):
+        Meter(office({"traffic.read": gone})).read(Stop())
+
+
+def test_live_samples_count_from_the_baseline_and_never_below() -> None:
+    meter = Meter(office())
+    live = LiveCounters(meter, Reading(ARRIVED, SENT))
+    assert live.bytes() == dict.fromkeys(PAIRS, 0)
+    live.take("server", {"t": 1.0, "counters": {"desk": count(115, 0)}})
+    # The proxy and the clients were not heard yet; nothing of theirs is counted backwards.
+    assert live.bytes() == dict.fromkeys(PAIRS, 0) | {"client>server": 5}
+    live.take("server", {"t": 1.1, "counters": {"desk": count(125, 0)}})
+    assert live.bytes()["client>server"] == 15
+
+
+def test_streams_end_with_the_trial() -> None:
+    meter = Meter(office({"traffic.stream": lambda args: {}}))
+    with meter.streaming() as talks:
+        assert sorted(talks.values()) == ["desk", "desk-2", "proxy", "server"]
+        kept = list(talks)
+    assert all(talk.cancelled for talk in kept)  # type: ignore[attr-defined]

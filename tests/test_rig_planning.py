@@ -1,0 +1,119 @@
+"""What a run would do, as text: the very commands that a run asks for, and no host is touched."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from real_runs import EMPTY, FULL, experiment
+
+from lab import machines, vcs
+from lab.model import AS_IT_IS, DISABLED, OPERATIONS, Cache, Host, Lab, Line, Role
+from lab.rig import planning
+
+SERVER = Host(
+    name="server", role=Role.SERVER, ssh="nowhere.invalid", address="198.51.100.1", services="/srv/lab",
+    root="direct",
+)  # fmt: skip
+PROXY = Host(
+    name="proxy", role=Role.PROXY, ssh="nowhere.invalid", address="198.51.100.2", root="sudo",
+    url="http://proxy.example.com:3128", services="/srv/lab", cache=Cache(kind="apache-disk", folder="/var/cache/lab"),
+)  # fmt: skip
+DESK = Host(
+    name="desk", role=Role.CLIENT, ssh="nowhere.invalid", address="198.51.100.11", address6="2001:db8::11"
+)
+LAB = Lab(name="Office", hosts=(SERVER, PROXY, DESK))
+LINE = Line(upload_bps=512_000, download_bps=1_024_000)
+
+
+def told(lab: Lab = LAB, **changes: Any) -> dict[str, list[str]]:
+    wanted = experiment(**{"lines": (LINE,), "states": (DISABLED, EMPTY, FULL), **changes})
+    return planning.commands(lab, wanted, vcs.driver("subversion"))
+
+
+def timed(commands: list[str]) -> list[str]:
+    return [text for text in commands if text.startswith("timed: ")]
+
+
+def test_every_host_has_its_part() -> None:
+    plan = told()
+    assert list(plan) == ["server", "proxy", "desk"]
+    assert plan["server"][0] == "svnadmin create SCRATCH/repository"
+    assert "start an Apache of its own in /srv/lab/svn-server" in plan["server"]
+    assert (
+        "limit the line to 512/1024 kbit/s for 198.51.100.11, 2001:db8::11, 198.51.100.2; lift it"
+        in plan["server"]
+    )
+    assert plan["proxy"] == [
+        "start an Apache of its own in /srv/lab/caching-proxy",
+        "list, fill and purge objects of the repository in /var/cache/lab",
+        "count bytes per host in a table of its own (nftables: inet branchlab)",
+    ]
+    assert not any("count bytes" in text for text in plan["desk"])  # no way to change it is given
+
+
+def test_the_commands_are_those_of_a_run_with_its_own_values_left_open() -> None:
+    for operation in OPERATIONS:
+        plain, proxied = timed(told(operations=(operation,))["desk"])
+        assert "http-proxy" not in plain
+        assert "http-proxy-host=proxy.example.com " in proxied
+        assert "http-proxy-port=3128 " in proxied
+        assert "{" not in plain + proxied
+    (get, _) = timed(told()["desk"])
+    assert get.startswith("timed: svn checkout --config-dir SCRATCH/config --non-interactive")
+    assert get.endswith("http://198.51.100.1/svn/trunk@100 SCRATCH/work")
+
+
+def test_nothing_is_said_twice() -> None:
+    for commands in told(operations=OPERATIONS).values():
+        assert len(commands) == len(set(commands))
+
+
+def test_without_an_enabled_state_nothing_goes_through_the_proxy() -> None:
+    assert "http-proxy" not in " ".join(told(states=(DISABLED,), operations=OPERATIONS)["desk"])
+
+
+@pytest.mark.parametrize(("launches", "ways"), [(False, 1), (True, 2)])
+def test_what_is_timed_disabled_only_goes_through_the_proxy_for_its_launch(launches: bool, ways: int) -> None:
+    commands = told(operations=("check-in",), disabled_only=("check-in",), launches=launches)["desk"]
+    assert len(timed(commands)) == ways
+
+
+def test_the_line_as_it_is_is_left_alone() -> None:
+    plan = told(lines=(AS_IT_IS, LINE))
+    assert "leave the line as it is" in plan["server"]
+    assert sum("limit the line" in text for text in plan["server"]) == 1
+
+
+def test_a_router_holds_the_line() -> None:
+    router = Host(name="router", role=Role.ROUTER, ssh="nowhere.invalid", root="direct")
+    plan = told(replace(LAB, hosts=(*LAB.hosts, router)))
+    assert any("limit the line" in text for text in plan["router"])
+    assert not any("limit the line" in text for text in plan["server"])
+
+
+def test_a_proxy_of_the_users_own_is_not_started_and_its_usual_port_is_assumed() -> None:
+    own = replace(PROXY, services=None, url=None)
+    plan = told(replace(LAB, hosts=(SERVER, own, DESK)))
+    assert not any("Apache" in text for text in plan["proxy"])
+    assert "http-proxy-host=198.51.100.2 " in timed(plan["desk"])[1]
+    assert "http-proxy-port=8081 " in timed(plan["desk"])[1]
+
+
+def test_an_ipv6_server_is_written_in_brackets() -> None:
+    server = replace(SERVER, address=None, address6="2001:db8::1")
+    assert "http://[2001:db8::1]/svn/trunk@100" in " ".join(
+        told(replace(LAB, hosts=(server, PROXY, DESK)))["desk"]
+    )
+
+
+def test_a_repository_of_the_users_own_is_not_made() -> None:
+    plan = told(data=None)
+    assert not any("svnadmin" in text or "Apache" in text for text in plan["server"])
+    assert "@REVISION" in timed(plan["desk"])[0]
+
+
+def test_the_door_that_the_command_line_uses_is_the_same() -> None:
+    wanted = experiment(lines=(LINE,), states=(DISABLED, FULL))
+    assert machines.commands(LAB, wanted) == planning.commands(LAB, wanted, vcs.driver("subversion"))

@@ -1,0 +1,304 @@
+"""Where operations happen: what a host is asked for, in which order, and what is put back."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import pytest
+from real_runs import EMPTY, experiment
+from stand_in_hosts import Args, Connection, agent, connected, office, root
+
+from lab import recipes, vcs
+from lab.errors import BadInput, HostTrouble, TrialFailed
+from lab.events import DataMeasured, ToolMeasured
+from lab.model import AS_IT_IS, DISABLED, Cache, Experiment, ProxyState, Role, Treatment, Trial
+from lab.rig.hosts import Connected
+from lab.rig.logs import LogCount
+from lab.rig.workplace import Workplace
+from lab.stop import Stop
+
+
+@dataclass
+class Machine:
+    """Runs commands by keeping their words; a command with `fails` in it ends with that status."""
+
+    fails: dict[str, int] = field(default_factory=dict)
+    ran: list[str] = field(default_factory=list)
+    folders: list[str] = field(default_factory=list)
+    services: list[str] = field(default_factory=list)
+    log: Args = field(
+        default_factory=lambda: {
+            "requests": 5, "hits": 4, "misses": 1, "hit_bytes": 40, "miss_bytes": 10, "other_bytes": 3,
+        }
+    )  # fmt: skip
+
+    def verbs(self) -> dict[str, Any]:
+        return {
+            "command": self.command,
+            "files.scratch": self.scratch,
+            "files.copy": lambda args: self.ran.append("copy") or {},  # type: ignore[func-returns-value]
+            "files.edit": lambda args: self.ran.append(f"edit {args['seed']}") or {},  # type: ignore[func-returns-value]
+            "files.remove": self.remove,
+            "service.start": lambda args: self.services.append(args["kind"]) or {"pid": 1},  # type: ignore[func-returns-value]
+            "service.stop": lambda args: self.services.remove(args["kind"]) or {},  # type: ignore[func-returns-value]
+            "service.log": lambda args: {**self.log, "offset": args["since"] + 100},
+        }
+
+    def command(self, args: Args) -> Args:
+        words = " ".join(args["argv"])
+        self.ran.append(words)
+        status = next((code for part, code in self.fails.items() if part in words), 0)
+        return {"exit": status, "tail": "svn: E1: no\n" if status else "1.14.2\n", "wall_s": 0.01}
+
+    def scratch(self, args: Args) -> Args:
+        self.folders.append(f"/tmp/lab/{args['name']}")
+        return {"path": self.folders[-1]}
+
+    def remove(self, args: Args) -> Args:
+        if args["path"] in self.folders:
+            self.folders.remove(args["path"])
+        else:
+            self.ran.append("remove")
+        return {}
+
+
+def hosts_of(machine: Machine) -> Sequence[Connected]:
+    server, proxy, *desks = office(machine.verbs())
+    cache = Cache(kind="apache-disk", folder="/var/cache/lab")
+    proxy.host = replace(proxy.host, services="/srv/proxy", cache=cache)
+    return [server, proxy, *desks]
+
+
+def place(machine: Machine, hosts: Sequence[Connected] | None = None, **changes: Any) -> Workplace:
+    wanted: Experiment = experiment(**changes)
+    return Workplace(hosts or hosts_of(machine), wanted, vcs.driver("subversion"))
+
+
+def trial(operation: str, state: ProxyState = DISABLED, seed: int = 77) -> Trial:
+    treatment = Treatment(line=AS_IT_IS, operation=operation, state=state)
+    return Trial(number=1, block=1, treatment=treatment, attempt=1, seed=seed)
+
+
+def set_up(machine: Machine, **changes: Any) -> Workplace:
+    one = place(machine, **changes)
+    list(one.set_up(Stop()))
+    machine.ran.clear()
+    return one
+
+
+def test_set_up_makes_repository_services_and_working_copy_in_this_order() -> None:
+    machine = Machine()
+    hosts = hosts_of(machine)
+    one = place(machine, hosts)
+    events = list(one.set_up(Stop()))
+    (data,) = (event for event in events if isinstance(event, DataMeasured))
+    assert (data.facts["files"], data.facts["revision"], data.facts["seed"]) == (150, 100, 2008)
+    assert one.data_bytes == data.facts["bytes"] == 600_000
+    (tool,) = (event for event in events if isinstance(event, ToolMeasured))
+    assert (tool.tool, tool.version, tool.start_s) == ("svn", "1.14.2", 0.01)
+    assert [words.split()[:2] for words in machine.ran] == [
+        ["svnadmin", "create"], ["svnadmin", "load"], *[["svn", "--version"]] * 5, ["svn", "checkout"],
+    ]  # fmt: skip
+    assert machine.services == ["svn-server", "caching-proxy"]
+    (dump,) = hosts[0].connection.files.values()  # type: ignore[attr-defined]
+    assert dump == b"".join(recipes.recipe("quick").dump(2008))
+    # The one that prepares nothing goes past the proxy.
+    assert "http-proxy-host" not in machine.ran[-1]
+
+
+def test_services_get_their_places_ports_and_whom_they_serve() -> None:
+    machine = Machine()
+    hosts = hosts_of(machine)
+    list(place(machine, hosts).set_up(Stop()))
+    (server,) = root(hosts[0]).args("service.start")
+    assert (server["folder"], server["port"]) == ("/srv/lab/svn-server", 80)
+    assert server["options"]["path"] == "/svn"
+    (proxy,) = root(hosts[1]).args("service.start")
+    assert (proxy["folder"], proxy["port"]) == ("/srv/proxy/caching-proxy", 8081)
+    assert proxy["options"] == {
+        "cache": "/var/cache/lab",
+        "allow": ["198.51.100.11", "2001:db8::11", "198.51.100.12", "198.51.100.2"],
+        "origin_ports": [80],
+    }
+
+
+def test_clear_stops_and_removes_everything_although_some_of_it_fails() -> None:
+    machine = Machine()
+    hosts = hosts_of(machine)
+    one = place(machine, hosts)
+    list(one.set_up(Stop()))
+    assert len(machine.folders) == 2
+    verbs = root(hosts[1]).verbs
+    root(hosts[1]).verbs = {name: verb for name, verb in verbs.items() if name != "service.stop"}
+    one.clear()
+    assert machine.services == ["caching-proxy"]  # refused; the lease's end stops it
+    assert machine.folders == []
+
+
+def test_scratch_folders_of_two_hosts_and_two_runs_never_meet() -> None:
+    machine = Machine()
+    set_up(machine)
+    set_up(machine)
+    assert len(set(machine.folders)) == 4
+
+
+def test_prepare_does_the_untimed_steps_and_returns_the_timed_command() -> None:
+    machine = Machine()
+    one = set_up(machine)
+    job = one.prepare(trial("undo", EMPTY), Stop())
+    assert machine.ran == ["remove", "copy", "edit 77"]
+    assert job.argv[:2] == ("svn", "revert")
+    assert "servers:global:http-proxy-host=198.51.100.2" in job.argv
+    assert "servers:global:http-proxy-port=8081" in job.argv
+    assert not any("http-proxy" in word for word in one.prepare(trial("undo"), Stop()).argv)
+
+
+def test_clean_up_takes_back_what_the_trial_did_once_and_only_that() -> None:
+    machine = Machine()
+    one = set_up(machine)
+    one.clean_up(Stop())
+    assert machine.ran == []
+    one.prepare(trial("check-out"), Stop())
+    machine.ran.clear()
+    one.clean_up(Stop())
+    assert [words.split()[:3] for words in machine.ran] == [["svn", "unlock", "--force"]]
+    one.clean_up(Stop())
+    assert len(machine.ran) == 1
+
+
+def test_every_check_in_has_a_branch_of_its_own_that_was_never_there() -> None:
+    machine = Machine()
+    one = set_up(machine)
+    for state in (DISABLED, EMPTY, DISABLED):
+        one.prepare(trial("check-in", state), Stop())
+    one.run_untimed("check-in", Stop())
+    branches = [words.split()[-1] for words in machine.ran if words.startswith("svn copy")]
+    assert len(branches) == len(set(branches)) == 4
+    assert all(branch.startswith("http://198.51.100.1/svn/branches/trial-") for branch in branches)
+
+
+def test_a_step_that_fails_fails_the_trial_with_its_own_words() -> None:
+    machine = Machine(fails={"svn copy": 1})
+    one = set_up(machine)
+    with pytest.raises(TrialFailed, match="untimed step ended with exit status 1: svn: E1: no") as caught:
+        one.prepare(trial("check-in"), Stop())
+    assert caught.value.host == "desk"
+    assert caught.value.tried.startswith("svn copy")
+
+
+def test_an_untimed_run_cleans_up_also_when_it_fails() -> None:
+    machine = Machine(fails={"svn lock": 1})
+    one = set_up(machine)
+    with pytest.raises(TrialFailed, match="exit status 1"):
+        one.run_untimed("check-out", Stop())
+    assert machine.ran[-1].startswith("svn unlock")
+    # It goes through the proxy: that is what a fill is for.
+    assert "http-proxy-host=198.51.100.2" in machine.ran[-2]
+
+
+def test_a_clean_up_that_fails_is_logged_and_the_rest_is_done(caplog: pytest.LogCaptureFixture) -> None:
+    machine = Machine(fails={"svn unlock": 2})
+    one = set_up(machine)
+    one.prepare(trial("check-out"), Stop())
+    with caplog.at_level(logging.WARNING):
+        one.clean_up(Stop())
+    assert "exit status 2" in caplog.text
+
+
+def test_some_files_that_were_not_locked_are_no_trouble_for_the_clean_up(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    machine = Machine(fails={"svn unlock": 1})
+    one = set_up(machine)
+    one.prepare(trial("check-out"), Stop())
+    with caplog.at_level(logging.WARNING):
+        one.clean_up(Stop())
+    assert caplog.text == ""
+
+
+def test_a_tool_that_does_not_start_is_the_hosts_trouble() -> None:
+    with pytest.raises(HostTrouble, match="svn does not start: svn: E1: no") as caught:
+        set_up(Machine(fails={"svn --version": 1}))
+    assert caught.value.host == "desk"
+
+
+def test_logs_are_read_from_where_the_last_reading_ended_and_add_up() -> None:
+    machine = Machine()
+    hosts = hosts_of(machine)
+    one = place(machine, hosts)
+    list(one.set_up(Stop()))
+    first = one.logs(Stop())
+    assert first.since(first).requests() == {"server": 0, "proxy": 0}
+    second = one.logs(Stop())
+    assert second.since(first).proxy == LogCount(5, 4, 1, 40, 10, 3)
+    assert [args["since"] for args in root(hosts[1]).args("service.log")] == [0, 100]
+
+
+def test_a_proxy_that_is_not_ours_is_left_alone_and_its_log_is_unknown() -> None:
+    machine = Machine()
+    server, proxy, *desks = hosts_of(machine)
+    proxy.host = replace(proxy.host, services=None)
+    one = place(machine, [server, proxy, *desks])
+    list(one.set_up(Stop()))
+    assert machine.services == ["svn-server"]
+    assert one.logs(Stop()).proxy is None
+
+
+@pytest.mark.parametrize(
+    ("repository", "origin", "ports"),
+    [
+        ("http://{server}/svn/trunk", "http://198.51.100.1:80/", [80, 8081]),
+        ("http://{server}:8080/svn/trunk", "http://198.51.100.1:8080/", [8080, 8081]),
+    ],
+)
+def test_objects_are_told_by_where_they_come_from(repository: str, origin: str, ports: list[int]) -> None:
+    one = place(Machine(), repository=repository)
+    assert (one.origin, one.ports) == (origin, ports)
+
+
+def test_without_a_proxy_only_the_servers_port_matters() -> None:
+    hosts = [host for host in office() if host.host.role is not Role.PROXY]
+    assert place(Machine(), hosts).ports == [80]
+
+
+@pytest.mark.parametrize(
+    ("changes", "missing", "cure"),
+    [
+        ({"server": {"address": None}}, "how to reach server", "[hosts.server]"),
+        ({"proxy": {"address": None, "url": None}}, "how to reach proxy", "[hosts.proxy]"),
+        ({"server": {"services": None}}, "no place for it", "[hosts.server]"),
+        ({"data": None}, "no data set is named", 'data = "quick"'),
+    ],
+)
+def test_what_the_profile_must_say_is_asked_for(changes: dict[str, Any], missing: str, cure: str) -> None:
+    machine = Machine()
+    hosts = list(hosts_of(machine))
+    for one in hosts:
+        one.host = replace(one.host, **changes.get(one.name, {}))
+    given = {"data": None} if "data" in changes else {}
+    with pytest.raises(BadInput, match=missing) as caught:
+        list(place(machine, hosts, **given).set_up(Stop()))
+    assert cure in caught.value.advice
+    assert machine.services == []
+
+
+def test_a_proxy_without_a_port_in_its_url_is_asked_on_its_usual_one() -> None:
+    machine = Machine()
+    hosts = list(hosts_of(machine))
+    hosts[1].host = replace(hosts[1].host, url=None)
+    one = place(machine, hosts)
+    assert one.ports == [80, 8081]
+    assert isinstance(hosts[0].connection, Connection)
+    assert agent(hosts[0]).asked == []
+
+
+def test_an_ipv6_server_is_written_in_brackets() -> None:
+    machine = Machine()
+    server = connected("server", Role.SERVER, machine.verbs(), address6="2001:db8::1", services="/srv/lab")
+    one = place(machine, [server, *hosts_of(machine)[1:]])
+    events = list(one.set_up(Stop()))
+    assert events
+    assert any("http://[2001:db8::1]/svn/trunk@100" in words for words in machine.ran)
