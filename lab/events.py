@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Annotated, Any, Literal
 
+import pydantic_core
 from pydantic import Field, TypeAdapter
 
 from lab.model import Experiment, Line, Trial
@@ -263,5 +264,5 @@ def to_json(event: Event) -> str:
 
 
 def from_json(text: str | bytes) -> Event:
-    """The event that `to_json` wrote. Raises ValueError on anything else."""
-    return _ADAPTER.validate_json(text)
+    """The event that `to_json` wrote. Raises ValueError on anything else; no number of a run is NaN or infinite."""
+    return _ADAPTER.validate_python(pydantic_core.from_json(text, allow_inf_nan=False))

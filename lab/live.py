@@ -167,6 +167,8 @@ class Live:
         self.cells: dict[Treatment, Cell] = {}
         self.current: Current | None = None
         self.last: Attempt | None = None
+        self.command = ""
+        """The newest command, as one line."""
         self.curves: dict[str, Curve] = {pair: Curve() for pair in PAIRS}
         self.output: deque[Printed] = deque(maxlen=_OUTPUT_LINES)
         self.notes: deque[events.Noted] = deque(maxlen=_NOTES)
@@ -351,7 +353,8 @@ class Live:
         self.current.timed_since = self._clock()
         self.output.clear()
         self._open_line = False
-        self.output.append(Printed("command", " ".join(event.argv)))
+        self.command = " ".join(event.argv)
+        self.output.append(Printed("command", self.command))
 
     def _on_traffic_sampled(self, event: events.TrafficSampled) -> None:
         last = self._sample

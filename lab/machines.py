@@ -116,6 +116,8 @@ class Machines:
     def _setting_up(
         self, hosts: tuple[Connected, ...], experiment: Experiment, stack: ExitStack, stop: Stop
     ) -> Iterator[Event]:
+        # Never emptied: a hang while things are taken back is cut off by the same way.
+        self._reached = hosts
         for one in hosts:
             yield HostSeen(host=one.name, role=one.host.role.value, facts=one.facts)
         line = HeldLine(hosts)
@@ -134,6 +136,7 @@ class Machines:
         self._open = rig
         if any(state.enabled for state in experiment.states):
             rig.fullness = self._fullness(rig)
+            stack.callback(rig.fullness.clear)
             yield from self._learning(rig, experiment, stop)
 
     def _fullness(self, rig: _Rig) -> Fullness:

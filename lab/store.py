@@ -81,7 +81,11 @@ class Head:
 def data_folder() -> Path:
     """Where data lives: `BRANCHLAB_DATA`, else the platform's folder for user data. Not made here."""
     named = os.environ.get("BRANCHLAB_DATA")
-    return Path(named).expanduser() if named else platformdirs.user_data_path("branchlab", appauthor=False)
+    return (
+        Path(named).expanduser().absolute()
+        if named
+        else platformdirs.user_data_path("branchlab", appauthor=False)
+    )
 
 
 def runs_folder() -> Path:

@@ -135,7 +135,8 @@ class Lease:
     def turn(self) -> Iterator[None]:
         """Nobody else promises, renews or undoes meanwhile."""
         try:
-            handle = os.open(self.path("turn"), os.O_RDWR | os.O_CREAT, 0o600)
+            # It is made with the folder, and not here: made again while the folder is being removed, it would keep it.
+            handle = os.open(self.path("turn"), os.O_RDWR)
         except FileNotFoundError:
             yield  # the folder is gone, and with it what there was to guard
             return

@@ -272,6 +272,7 @@ def _refuse_if_busy(mine: Lease, kind: str) -> None:
 def _made(lease_s: float) -> Lease:
     lease = Lease(os.path.join(private.folder(), leases.PREFIX + secrets.token_hex(6)))
     os.mkdir(lease.folder, 0o700)
+    os.close(os.open(lease.path("turn"), os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
     lease.renew(lease_s)
     return lease
 

@@ -8,7 +8,7 @@ import pytest
 from fake_testbed import FakeTestbed, experiment
 
 from lab import events, runner
-from lab.events import Event, HostChanged, Noted, RunPaused, RunResumed, from_json, to_json
+from lab.events import Event, HostChanged, Noted, RunPaused, RunResumed, ToolMeasured, from_json, to_json
 from lab.stop import Stop
 
 MORE: tuple[Event, ...] = (
@@ -39,3 +39,11 @@ def test_kinds_are_all_different() -> None:
 def test_anything_else_is_refused(text: str) -> None:
     with pytest.raises(ValueError):
         events.from_json(text)
+
+
+@pytest.mark.parametrize("number", ["NaN", "Infinity", "-Infinity"])
+def test_a_number_that_is_none_is_refused(number: str) -> None:
+    whole = to_json(ToolMeasured(tool="svn", version="1", start_s=0.5))
+    assert from_json(whole) == ToolMeasured(tool="svn", version="1", start_s=0.5)
+    with pytest.raises(ValueError):
+        from_json(whole.replace("0.5", number))

@@ -136,6 +136,12 @@ def test_the_command_under_way_is_seen_beside_a_full_matrix(made: Made, qtbot: Q
     window.run_page.redraw()
     assert output._command.isVisible() or output._text.isVisible()
     assert output._command.text().startswith("$ svn ")
+    live = Live()  # one that went on while another page was shown, and ended
+    window.show_live(live)
+    for event in runner.run(small(), FakeTestbed(), Stop()):
+        live.apply(event)
+    window.run_page.redraw()
+    assert output._command.text() == f"$ {live.command}"
 
 
 def test_closed_output_opens_over_the_matrix_and_closes_again(made: Made, qtbot: QtBot) -> None:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import pytest
 from fake_testbed import FakeTestbed, experiment, small
 
-from lab import runner
+from lab import events, runner
 from lab.events import (
     CommandStarted,
     Event,
@@ -25,7 +25,7 @@ from lab.events import (
     TrialFinished,
     TrialStarted,
 )
-from lab.live import RUNNING, WAITING, WINDOW_S, Live
+from lab.live import RUNNING, WAITING, WINDOW_S, Curve, Live
 from lab.model import DISABLED, Experiment, Line, ProxyState, Treatment, Trial
 from lab.stop import Stop
 
@@ -267,3 +267,23 @@ def test_overhead_is_what_trials_take_beside_their_command() -> None:
     done = TrialFinished(trial=1, at="2026-01-02T03:04:09+00:00", standing=Standing.WARM_UP, wall_s=3.0)
     live.apply(done)
     assert live.overhead_s == pytest.approx(1.0)
+
+
+def test_what_a_terminal_would_obey_is_not_shown() -> None:
+    live = Live()
+    for event in runner.run(small(), FakeTestbed(), Stop()):
+        live.apply(event)
+        if event.kind == "command-started":
+            break
+    number = live.trials[0].number
+    text = "\x1b[1;31mA  \x1b[0mfile\x07\tone\x1b]0;title\x07\x00\x9b2J\n\x1b(Bplain\x1b[K\n\x1b[3"
+    live.apply(events.OutputSeen(trial=number, stream="stdout", text=text))
+    assert [line.text for line in live.output][1:] == ["A  file\tone2J", "plain", "3"]
+
+
+def test_a_flood_of_samples_is_bounded() -> None:
+    curve = Curve()
+    for number in range(50_000):
+        curve.add(number / 10_000, 1.0)
+    assert len(curve.points) <= 4000
+    assert curve.now == 1.0

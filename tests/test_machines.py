@@ -275,3 +275,18 @@ def test_a_delay_that_no_host_can_make_ends_the_run_before_anything_is_made(lab:
     assert last.reason.startswith("server: delay, jitter or loss was asked")
     assert HostLacks("x").advice != last.advice
     assert real_runs.scratch(lab.folder) == []
+
+
+@pytest.mark.lab
+def test_connections_cut_from_outside_end_the_run_at_once(lab: Embedded, drivers: Path) -> None:
+    """The timed command of this driver never ends by itself, and the run is not asked to stop."""
+    testbed = Machines(lab.lab, drivers)
+    wanted = experiment(vcs="sleepy", operations=("get",), lines=(FAST,))
+    last = None
+    for event in runner.run(wanted, testbed, Stop()):
+        if isinstance(event, CommandStarted):
+            testbed.cut()
+        last = event
+    assert isinstance(last, RunFinished)
+    assert last.outcome is Outcome.FAILED
+    testbed.cut()  # once more, after the end: nothing happens

@@ -88,7 +88,7 @@ def test_a_server_that_cannot_be_changed_can_hold_no_line(role: Role) -> None:
 def test_what_earlier_runs_left_is_told_and_is_no_fault() -> None:
     left = seen(Role.CLIENT, leases=2)[-1]
     assert left.ok
-    assert "2 earlier changes" in left.text
+    assert "2 sessions" in left.text
     assert "revert" in left.advice
 
 

@@ -135,6 +135,18 @@ def test_nothing_can_be_promised_without_a_lease(toys: Toys, tmp_path: Path) -> 
     assert not (tmp_path / "one").exists()
 
 
+def test_who_waits_for_a_turn_does_not_keep_a_folder_that_is_being_removed(place: Path) -> None:
+    lease = watch._made(30)
+    folder = Path(lease.folder)
+    assert sorted(item.name for item in folder.iterdir()) == ["deadline", "turn"]
+    # As far as a removal has come when another process takes its turn.
+    for item in folder.iterdir():
+        item.unlink()
+    with lease.turn():
+        assert lease.gone
+    folder.rmdir()
+
+
 def test_a_renewal_replaces_a_watcher_that_was_killed(toys: Toys, tmp_path: Path) -> None:
     agent = toys.agent()
     opened = agent.ask("lease.open", lease_s=300)

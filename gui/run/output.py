@@ -86,9 +86,8 @@ class OutputCard(Card):
     def redraw(self) -> None:
         """Show what is new."""
         self._show_proofs()
-        current = self._live.current
-        if current is not None and current.argv:
-            self._command.say("$ " + " ".join(current.argv))
+        if self._live.command:
+            self._command.say(f"$ {self._live.command}")
         if self._text.isVisible():
             self._show_text()
 

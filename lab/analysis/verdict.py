@@ -60,7 +60,8 @@ def _where(view: View, operation: str, alike: Sequence[str], proxy: ProxyState) 
     if len(ordered) != len(cells) or [line for line, _ in cells[: len(gains)]] != gains:
         lines = words.listed([words.line(line) for line in gains])
         return f"On {lines} {cache} pays for {name}."
-    up_to = f"Up to {words.line(gains[-1])} {cache} pays for {name}."
+    comma = "," if gains[-1].delayed else ""
+    up_to = f"Up to {words.line(gains[-1])}{comma} {cache} pays for {name}."
     if len(cells) == 1:
         return f"On {words.line(gains[-1])} {cache} pays for {name}."
     if len(gains) == len(cells):

@@ -108,7 +108,7 @@ def data_folder() -> Path:
     """Where this user's profiles and runs live: BRANCHLAB_DATA, else the platform's folder."""
     given = os.environ.get("BRANCHLAB_DATA")
     if given:
-        return Path(given).absolute()
+        return Path(given).expanduser().absolute()
     import platformdirs  # not in the keeper's Python, which has the standard library only
 
     return Path(platformdirs.user_data_dir("branchlab", appauthor=False))

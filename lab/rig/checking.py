@@ -90,8 +90,8 @@ def _left(one: Connected) -> Iterator[Checked]:
         yield Checked(
             one.name,
             True,
-            f"{len(leases)} earlier changes are still written down there",
-            "If no run is going on: branchlab revert PROFILE.",
+            f"changes of {len(leases)} session{'' if len(leases) == 1 else 's'} are written down there",
+            "If no run is going on now: branchlab revert PROFILE.",
         )
 
 

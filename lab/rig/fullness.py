@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
 from lab import design
-from lab.errors import TrialFailed
+from lab.errors import LabError, TrialFailed
 from lab.model import Cache, ProxyState
 from lab.rig.hosts import Connected
 from lab.stop import Stop
@@ -110,6 +111,11 @@ class Fullness:
             cache_bytes=sum(one["bytes"] for one in here),
             purged=tuple(sorted(out)),
         )
+
+    def clear(self) -> None:
+        """Purge what the run brought in: objects of a repository that is about to go serve nobody."""
+        with suppress(LabError):
+            self._purge(self._present(Stop()), Stop())
 
     def _refuse_missing(self, missing: list[str]) -> None:
         if missing:

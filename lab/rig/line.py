@@ -78,6 +78,7 @@ class HeldLine:
 
     def check(self, stop: Stop) -> dict[str, Any]:
         """What the holder's kernel can do, and why it would refuse. Changes nothing."""
+        self._refuse_nobody()
         return self.holder.privileged.ask("line.check", {"office": self.office}, stop=stop)
 
     def refuse(self, lines: Sequence[Line], stop: Stop) -> None:
@@ -146,12 +147,15 @@ class HeldLine:
             method=read.method,
         )
 
-    def _wanted(self, line: Line) -> dict[str, Any]:
+    def _refuse_nobody(self) -> None:
         if not self.office:
             raise HostLacks(
                 "no office host has an address, so nothing could be limited",
                 advice='Write address = "…" under each client and proxy of the profile.',
             )
+
+    def _wanted(self, line: Line) -> dict[str, Any]:
+        self._refuse_nobody()
         wanted = {
             "office": self.office,
             "exempt": self._exempt,
