@@ -64,12 +64,17 @@ def processes(folder: Path) -> dict[int, str]:
     return found
 
 
-def namespaces() -> set[str]:
-    """Every namespace in which some process lives that this user may look at."""
+def namespaces(until: float) -> set[str]:
+    """Every namespace in which a process lives that began before `until`, and that this user may look at.
+
+    The kernel gives a namespace's number out again, and somebody else may make namespaces meanwhile.
+    """
     found = set()
-    for link in Path("/proc").glob("[0-9]*/ns/*"):
+    for process in Path("/proc").glob("[0-9]*"):
         with contextlib.suppress(OSError):
-            found.add(str(link.readlink()))
+            began = int((process / "stat").read_text("utf-8").rpartition(")")[2].split()[19])
+            if began <= until * os.sysconf("SC_CLK_TCK"):
+                found |= {str(link.readlink()) for link in (process / "ns").iterdir()}
     return found
 
 
@@ -82,6 +87,8 @@ class Outside:
     unshare: int
     holder: int
     namespaces: set[str]
+    until: float | None = None
+    """when it was first asked what is left: nothing of the lab can have begun later"""
 
     @classmethod
     def of(cls, folder: Path) -> Outside:
@@ -99,11 +106,13 @@ class Outside:
 
     def left(self) -> list[str]:
         """What is still there of the lab."""
+        if self.until is None:
+            self.until = time.clock_gettime(time.CLOCK_BOOTTIME)
         mounts = Path("/proc/self/mountinfo").read_text("utf-8")
         # A zombie that its parent has not asked about has no command line and no namespaces.
         return [
             *processes(self.folder).values(),
-            *sorted(self.namespaces & namespaces()),
+            *sorted(self.namespaces & namespaces(self.until)),
             *([str(self.folder)] if self.folder.exists() else []),
             *(line for line in mounts.splitlines() if str(self.folder) in line),
         ]

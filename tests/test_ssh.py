@@ -151,10 +151,12 @@ def test_a_program_that_does_not_end_is_a_time_out(connection: ssh.Connection) -
     mark = f"600.{time.monotonic_ns()}"
     with pytest.raises(ConnectionLost, match="did not end"):
         connection.run(["sleep", mark], timeout_s=0.5)
-    if os.getuid() == 0:  # sshd signals nothing for root
-        shown = subprocess.run(["pgrep", "-fx", f"sleep {mark}"], capture_output=True, text=True, check=True)
-        os.kill(int(shown.stdout), signal.SIGTERM)
     end = time.monotonic() + 30
+    if os.getuid() == 0:  # sshd signals nothing for root
+        find = ["pgrep", "-fx", f"sleep {mark}"]
+        while not (shown := subprocess.run(find, capture_output=True, text=True, check=False).stdout):
+            assert time.monotonic() < end  # a busy sshd may not have begun it yet
+        os.kill(int(shown), signal.SIGTERM)
     while mark in subprocess.run(["ps", "-eo", "args"], capture_output=True, text=True, check=True).stdout:
         assert time.monotonic() < end
         time.sleep(0.05)
