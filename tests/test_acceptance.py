@@ -350,7 +350,6 @@ def test_kill_9_of_the_app_keeps_what_is_finished_and_is_taken_back(killed: Kill
     assert_one_trial_is_there(killed.data, "stopped")
 
 
-@pytest.mark.xfail(strict=True, reason="an ordinary agent does not remove its scratch folders at its end")
 def test_kill_9_of_the_app_leaves_no_scratch_folder(killed: Killed) -> None:
     assert killed.scratch == []
 
