@@ -7,7 +7,7 @@ MOVED := $(shell grep -qsF "$(BIN)/python" $(VENV)/bin/branchlab || echo moved)
 SOURCES := gui lab ssh_agents resources tests
 
 .DEFAULT_GOAL := help
-.PHONY: moved help demo test test-slow lint packages-demo packages-test clean
+.PHONY: moved help demo test test-slow campaign lint packages-demo packages-test clean
 # Set-up, lint and tests come one after another, also under make -j.
 .NOTPARALLEL:
 
@@ -19,11 +19,14 @@ demo: packages-demo $(VENV)/.demo ## install what is missing, then measure in an
 	"$(BIN)/branchlab" demo
 
 test: packages-test $(VENV)/.test lint ## install what is missing, check the code, run all tests but the slow ones
-	QT_QPA_PLATFORM=offscreen "$(BIN)/python" -m pytest -m "not slow"
+	QT_QPA_PLATFORM=offscreen "$(BIN)/python" -m pytest -m "not slow and not campaign"
 
 # pytest ends with status 5 where no test bears the mark.
 test-slow: packages-test $(VENV)/.test ## the tests that take minutes
 	QT_QPA_PLATFORM=offscreen "$(BIN)/python" -m pytest -m slow || [ $$? = 5 ]
+
+campaign: packages-test $(VENV)/.test ## kill, cut and stop everything fifty times each: is every host put back in time?
+	"$(BIN)/python" -m pytest -m campaign
 
 lint: $(VENV)/.test ## style, types, and who may lean on whom
 	"$(BIN)/ruff" check $(SOURCES)

@@ -81,10 +81,20 @@ def demo(parts: Parts, headless: bool) -> None:
 @cli.command()
 @profile_argument
 @experiment_option
+@click.option("--sudoers", is_flag=True, help="Print, per host, what an administrator allows once.")
+@click.option("--requirements", is_flag=True, help="Print, per host, packages, ports, rights and every file.")
 @parts_given
-def check(parts: Parts, profile_path: str, experiment_name: str | None) -> None:
+def check(
+    parts: Parts, profile_path: str, experiment_name: str | None, sudoers: bool, requirements: bool
+) -> None:
     """Look at the hosts of a profile: what a run would need, and what is missing. Changes nothing."""
     profile = _loaded(profile_path)
+    if sudoers or requirements:
+        told = parts.sudoers(profile.lab) if sudoers else parts.requirements(profile.lab, profile.experiments)
+        click.echo(
+            "\n\n".join("\n".join([f"On {one.host}:", *(f"  {text}" for text in one.lines)]) for one in told)
+        )
+        sys.exit(DONE if all(one.ok for one in told) else HOST_TROUBLE)
     experiments = [_chosen(profile, experiment_name)] if experiment_name else list(profile.experiments)
     for experiment in experiments:
         _planned(experiment)
@@ -208,13 +218,24 @@ def export(run_name: str, file: str, overwrite: bool) -> None:
 
 @cli.command()
 @profile_argument
+@click.option("--force", is_flag=True, help="Also from a run that is still going on; it fails there.")
 @parts_given
-def revert(parts: Parts, profile_path: str) -> None:
+def revert(parts: Parts, profile_path: str, force: bool) -> None:
     """Take back whatever a run left on the hosts of a profile."""
     profile = _loaded(profile_path)
-    for host, undone in parts.revert(profile.lab).items():
+    for host, undone in parts.revert(profile.lab, force).items():
         for text in undone or ("nothing was left to take back",):
             click.echo(f"{host}: {plain(text)}")
+
+
+@cli.command()
+@profile_argument
+@parts_given
+def forget(parts: Parts, profile_path: str) -> None:
+    """Take back whatever a run left, then remove the last file that BranchLab made on the hosts of a profile."""
+    for host, removed in parts.forget(_loaded(profile_path).lab).items():
+        for text in removed or ("nothing was left",):
+            click.echo(f"{host}: {text}")
 
 
 @cli.group()

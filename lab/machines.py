@@ -11,6 +11,7 @@ from time import monotonic
 from typing import Any
 
 from lab import agents, units, vcs
+from lab.credentials import Passwords
 from lab.errors import AgentRefused, HostTrouble, TrialFailed
 from lab.events import (
     CacheFilled,
@@ -30,7 +31,7 @@ from lab.model import Experiment, Lab, Line, Role, Trial
 from lab.rig import checking, planning
 from lab.rig.doubts import doubts
 from lab.rig.fullness import Found, Fullness
-from lab.rig.hosts import LEASE_S, Connected, connected, everywhere, only, taken_back
+from lab.rig.hosts import LEASE_S, Connected, connected, everywhere, only, owner, taken_back
 from lab.rig.line import HeldLine, Readback
 from lab.rig.meter import LiveCounters, Meter, Reading
 from lab.rig.proofs import Evidence, proofs
@@ -85,8 +86,16 @@ class Machines:
     `lease_s` seconds, and the few that its watcher takes.
     """
 
-    def __init__(self, lab: Lab, drivers: Path | None = None, *, lease_s: float = LEASE_S) -> None:
+    def __init__(
+        self,
+        lab: Lab,
+        drivers: Path | None = None,
+        *,
+        lease_s: float = LEASE_S,
+        passwords: Passwords | None = None,
+    ) -> None:
         self._lab = lab
+        self._passwords = passwords
         self._drivers = drivers
         self._lease_s = lease_s
         self._open: _Rig | None = None
@@ -103,15 +112,26 @@ class Machines:
         return {name: driver.traffic_class(name).value for name in experiment.operations}
 
     @contextmanager
-    def opened(self, experiment: Experiment, stop: Stop) -> Iterator[Iterator[Event]]:
+    def opened(self, experiment: Experiment, stop: Stop, run: str = "") -> Iterator[Iterator[Event]]:
         """Connected, under leases, counting, with repository and working copies made."""
         with ExitStack() as stack:
-            hosts = stack.enter_context(connected(self._lab, stop, lease_s=self._lease_s))
+            owned_by = owner(run, experiment.name)
+            hosts = stack.enter_context(
+                connected(
+                    self._lab, stop, lease_s=self._lease_s, owned_by=owned_by, passwords=self._passwords
+                )
+            )
+            self._reached = hosts
             stack.callback(self._close)
             yield self._setting_up(hosts, experiment, stack, stop)
 
     def _close(self) -> None:
         self._open = None
+
+    def account(self) -> Iterator[HostChanged]:
+        """What was changed on the hosts, and taken back, since this was last asked. Also once they are let go."""
+        for one in self._reached:
+            yield from one.account()
 
     def _setting_up(
         self, hosts: tuple[Connected, ...], experiment: Experiment, stack: ExitStack, stop: Stop
@@ -120,16 +140,18 @@ class Machines:
         self._reached = hosts
         for one in hosts:
             yield HostSeen(host=one.name, role=one.host.role.value, facts=one.facts)
+            if one.root is not None and one.root.notice:
+                yield Noted(text=f"{one.name}: {one.root.notice}")
         line = HeldLine(hosts)
         line.refuse(experiment.lines, stop)
         meter = Meter(hosts)
         workplace = Workplace(hosts, experiment, vcs.driver(experiment.vcs, self._drivers))
         stack.callback(workplace.clear)
-        yield from workplace.set_up(stop)
+        for event in workplace.set_up(stop):
+            yield event
+            yield from self.account()
         meter.start(stop)
-        for one in hosts:
-            if one.root is not None:
-                yield _changed(one, "counting bytes per host (nftables: table inet branchlab)")
+        yield from self.account()
         rig = _Rig(
             hosts=hosts, client=workplace.client, line=line, meter=meter, workplace=workplace, fullness=None
         )
@@ -197,6 +219,7 @@ class Machines:
                 found = rig.fullness.bring(treatment.operation, treatment.state, trial.seed, stop)
             job = rig.workplace.prepare(trial, stop)
             line = rig.line.apply(treatment.line, stop)
+            yield from self.account()
             if treatment.line not in rig.proved:
                 proving = monotonic()
                 proved = rig.line.prove(treatment.line, rig.client, stop)
@@ -388,9 +411,11 @@ def _reason(evidence: Evidence, given: Sequence[Proof]) -> str:
     return "; ".join(missing if evidence.exit_ok else missing[:1])
 
 
-def check(lab: Lab, experiment: Experiment | None) -> tuple[checking.Checked, ...]:
+def check(
+    lab: Lab, experiment: Experiment | None, passwords: Passwords | None = None
+) -> tuple[checking.Checked, ...]:
     """What a run would need on every host, looked at; changes nothing."""
-    return checking.check(lab, experiment)
+    return checking.check(lab, experiment, passwords)
 
 
 def commands(lab: Lab, experiment: Experiment, drivers: Path | None = None) -> dict[str, list[str]]:
@@ -398,6 +423,6 @@ def commands(lab: Lab, experiment: Experiment, drivers: Path | None = None) -> d
     return planning.commands(lab, experiment, vcs.driver(experiment.vcs, drivers))
 
 
-def revert(lab: Lab) -> dict[str, list[str]]:
-    """Take back what any run left on the hosts; what that was, by host."""
-    return checking.revert(lab)
+def revert(lab: Lab, *, force: bool = False, passwords: Passwords | None = None) -> dict[str, list[str]]:
+    """Take back what any run left on the hosts (`force`: of one that goes on, too); what that was, by host."""
+    return checking.revert(lab, force=force, passwords=passwords)

@@ -190,7 +190,7 @@ class Host:
     """One machine of the lab, as the profile names it.
 
     `ssh` is `[user@]name[:port]` or `unix:/path`; `address` and `address6` are how the lab's other hosts
-    reach it; `root` is one of `sudo`, `direct` (already root, or the capabilities are there) and `none`.
+    reach it; `root` is one of `sudo`, `doas`, `direct` (already root, or the capabilities are there), `none`.
     """
 
     name: str

@@ -18,7 +18,7 @@ from lab import design, units
 from lab.errors import BadInput
 from lab.model import OPERATIONS, ProxyState, Role
 
-ROOTS = ("sudo", "direct", "none")
+ROOTS = ("sudo", "doas", "direct", "none")
 HOLES = ("server", "proxy", "client")
 """What may stand in braces in a repository's address."""
 

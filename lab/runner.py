@@ -36,8 +36,9 @@ def run(
     word, for whoever pulls on. What was changed on hosts is taken back before the last word is said.
     """
     plan = design.trials(experiment)
+    run_id = run_id or new_id()
     yield RunStarted(
-        run=run_id or new_id(),
+        run=run_id,
         at=_now(),
         experiment=experiment,
         trials=plan,
@@ -47,7 +48,7 @@ def run(
     )
     outcome, reason, advice, defect = Outcome.DONE, "", "", None
     try:
-        with testbed.opened(experiment, stop) as setting_up:
+        with testbed.opened(experiment, stop, run_id) as setting_up:
             yield from setting_up
             for trial in plan:
                 yield from _paused(stop)
@@ -59,6 +60,7 @@ def run(
         outcome, reason, advice = Outcome.FAILED, _named(error), error.advice
     except Exception as error:  # noqa: BLE001 - the last word comes first; it is raised again below
         outcome, reason, defect = Outcome.FAILED, f"a defect of BranchLab: {error!r}", error
+    yield from testbed.account()
     yield RunFinished(at=_now(), outcome=outcome, reason=reason, advice=advice)
     if defect is not None:
         raise defect

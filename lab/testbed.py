@@ -24,12 +24,21 @@ class Testbed(Protocol):
         """Traffic class of each of the experiment's operations, from its driver. Touches nothing."""
         ...
 
-    def opened(self, experiment: Experiment, stop: Stop) -> AbstractContextManager[Iterator[Event]]:
-        """Ready for trials inside; the value yields what setting up has to say, as it happens."""
+    def opened(
+        self, experiment: Experiment, stop: Stop, run: str = ""
+    ) -> AbstractContextManager[Iterator[Event]]:
+        """Ready for trials inside; the value yields what setting up has to say, as it happens.
+
+        `run` is the run's name, for those who find the hosts held by it.
+        """
         ...
 
     def treated(self, trial: Trial, stop: Stop) -> AbstractContextManager[Iterator[Event]]:
         """Prepared for `trial` inside."""
+        ...
+
+    def account(self) -> Iterator[Event]:
+        """What was changed on the hosts, and taken back, and was not told yet; asked once more at the end."""
         ...
 
     def measure(self, trial: Trial, stop: Stop) -> Iterator[Event]:

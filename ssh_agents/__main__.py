@@ -18,11 +18,15 @@ from ssh_agents import (
     command,
     facts,
     files,
+    footprint,
+    installed,
     line,
+    others,
     probe,
     protocol,
     quiet,
     service,
+    tool,
     traffic,
     watch,
 )
@@ -35,11 +39,15 @@ ORDINARY: Dict[str, protocol.Verb] = {
     "files.copy": files.copy,
     "files.remove": files.remove,
     "files.scratch": files.scratch,
+    "footprint": footprint.users,
+    "forget": footprint.forget_users,
+    "installed": installed.look,
     "cache.list": cache.listed,
     "cache.purge": cache.purged,
     "probe.serve": probe.serve,
     "probe.fetch": probe.fetch,
     "probe.ping": probe.ping,
+    "others": others.look,
 }
 PRIVILEGED: Dict[str, protocol.Verb] = {
     "facts": facts.tell,
@@ -52,16 +60,20 @@ PRIVILEGED: Dict[str, protocol.Verb] = {
     "traffic.read": traffic.read,
     "traffic.stream": traffic.stream,
     "quiet.wait": quiet.wait,
+    "others": others.look,
     "cache.list": cache.listed,
     "cache.purge": cache.purged,
     "service.start": service.start,
     "service.stop": service.stop,
     "service.log": service.log,
+    "footprint": footprint.roots,
+    "forget": footprint.forget_roots,
 }
 UNDO: Dict[str, Callable[[Dict[str, Any]], str]] = {
     "line": line.undo,
     "traffic": traffic.undo,
     "service": service.undo,
+    "scratch": files.undo,
 }
 
 
@@ -75,17 +87,16 @@ class Agent:
         self._threads: List[threading.Thread] = []
         self._verbs = dict(PRIVILEGED if privileged else ORDINARY)
         self._privileged = privileged
-        self._leases = watch.Session(UNDO)
-        if privileged:
-            self._verbs.update(
-                {
-                    "lease.open": self._leases.open,
-                    "lease.renew": self._leases.renew,
-                    "lease.close": self._leases.close,
-                    "leases": self._leases.listed,
-                    "revert": self._leases.revert,
-                }
-            )
+        self._leases = watch.Session(UNDO, self._stop_everything)
+        self._verbs.update(
+            {
+                "lease.open": self._leases.open,
+                "lease.renew": self._leases.renew,
+                "lease.close": self._leases.close,
+                "leases": self._leases.listed,
+                "revert": self._leases.revert,
+            }
+        )
 
     def serve(self) -> None:
         """Until the end of input, which means: stop everything and undo."""
@@ -100,11 +111,15 @@ class Agent:
                     self._take(text)
             except protocol.BadLine as error:
                 self._say({"id": 0, "failed": {"kind": "bad-request", "text": str(error), "tried": ""}})
-        for cancelled in list(self._running.values()):
-            cancelled.set()
+        self._stop_everything()
         for thread in self._threads:
             thread.join(5)
         self._leases.end()
+
+    def _stop_everything(self) -> None:
+        """Ask every request under way to end: nobody is there any more, or the lease is over."""
+        for cancelled in list(self._running.values()):
+            cancelled.set()
 
     def _take(self, text: bytes) -> None:
         try:
@@ -166,7 +181,8 @@ class Agent:
             word = {"id": number, "failed": {"kind": "defect", "text": repr(error), "tried": ""}}
         # Struck out before it is said: the other side may use the number again at once.
         self._running.pop(number, None)
-        self._say(word)
+        news = self._leases.news()
+        self._say({**word, "changes": news} if news else word)
 
     def _fail(self, number: int, kind: str, text: str) -> None:
         self._say({"id": number, "failed": {"kind": kind, "text": text, "tried": ""}})
@@ -185,13 +201,14 @@ class Agent:
                     view = view[os.write(self._out, view) :]
             except OSError:
                 # The line was cut. The end of input follows, and with it the undo.
-                for cancelled in list(self._running.values()):
-                    cancelled.set()
+                self._stop_everything()
 
 
 def main(argv: Optional[List[str]] = None) -> int:
     """Run as said at the head of this file."""
     words = sys.argv[1:] if argv is None else argv
+    if words:  # each of these ways may have more rights than who started it
+        tool.settle()
     if words[:1] == ["watch"] and len(words) == 2:
         return watch.main(words[1], UNDO)
     if words[:1] == ["undo"]:

@@ -25,6 +25,8 @@ MODULES = {
     "caching-proxy": (*_COMMON, "proxy", "proxy_http", "cache", "cache_disk"),
 }
 """The fixed table of services, and what each loads, in this order."""
+SYSTEM = ("/bin", "/boot", "/dev", "/etc", "/lib", "/lib32", "/lib64", "/proc", "/sbin", "/sys", "/usr")
+"""Nothing of a service lies below these (but in /dev/shm), whoever asks."""
 OPTIONS = {
     "svn-server": ("repository", "path", "listen", "deflate_level", "memory_cache_kb"),
     "caching-proxy": ("cache", "allow", "listen", "origin_ports", "largest_file_bytes"),
@@ -64,6 +66,8 @@ def absolute(args: Dict[str, Any], name: str, default: Optional[str] = None) -> 
     path = need(args, name, str, default)
     if not path.startswith("/") or path != os.path.normpath(path) or path.count("/") < 2:
         raise Refused("bad-request", "%s must be an absolute path below a folder, not %r" % (name, path))
+    if not path.startswith("/dev/shm/") and any(path.startswith(above + "/") for above in SYSTEM):  # noqa: S108
+        raise Refused("bad-request", "%s is below a folder of the system: %r" % (name, path))
     # With these, quoting or a line of the configuration could be broken.
     if any(ord(sign) < 32 or sign in "\"'\\$%{}" for sign in path):
         raise Refused(
@@ -124,7 +128,8 @@ def _addresses(options: Dict[str, Any], name: str) -> List[str]:
     out = need_strings(options, name, [])
     for address in out:
         try:
-            ipaddress.ip_address(address)  # no networks: nobody wants an open proxy by a slip
+            # No networks: nobody wants an open proxy by a slip. No scopes: those may hold line ends.
+            ipaddress.ip_address("" if "%" in address else address)
         except ValueError:
             raise Refused("bad-request", "option %s: %r is no IP address" % (name, address)) from None
     return out

@@ -10,27 +10,28 @@ import stat
 import tempfile
 from typing import Any, Dict, Iterator, List, Tuple
 
-from ssh_agents import orphans, protocol
+from ssh_agents import protocol
 
 MARK = ".branchlab-scratch"
 """A folder with this file in it was made by `scratch`; only below such folders is anything changed."""
+_NAME = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9._-]{0,63}")
 SKIPPED = frozenset((".svn", ".git", ".bzr", ".hg"))
 
 
 def scratch(args: Dict[str, Any], call: protocol.Call) -> Dict[str, Any]:
     """Verb `files.scratch`: the path of the private, marked folder `name`, made if it is not there.
 
-    It is below `branchlab-UID` in $TMPDIR, or in /tmp, and goes when this agent ends, however it ends. Refuses
-    where another user owns or may write there.
+    It is below `branchlab-UID` in $TMPDIR, or in /tmp, and goes with the lease under which it was made.
+    Refuses where another user owns or may write there.
     """
     name = protocol.need(args, "name", str)
-    if not re.fullmatch(r"[A-Za-z0-9_-][A-Za-z0-9._-]{0,63}", name):
+    if not _NAME.fullmatch(name):
         raise protocol.Refused("bad-request", "not a name for a scratch folder: %r" % name)
     base = os.path.join(os.path.realpath(tempfile.gettempdir()), "branchlab-%s" % _me())
     path = os.path.join(base, name)
+    call.promise({"kind": "scratch", "path": path})
     for folder in (base, path):
         _private(folder)
-    orphans.GUARD.made(path)
     with open(os.path.join(path, MARK), "a", encoding="utf-8"):
         pass
     return {"path": path}
@@ -67,15 +68,39 @@ def remove(args: Dict[str, Any], call: protocol.Call) -> Dict[str, Any]:
             return {"removed": False}
         if os.path.isdir(path) and not os.path.islink(path):
             scratch = _marked(path)
-            shutil.rmtree(path)
+            _tree_removed(path)
             if scratch and os.path.basename(os.path.dirname(path)) == "branchlab-%s" % _me():
-                with contextlib.suppress(OSError):  # others are still in it
-                    os.rmdir(os.path.dirname(path))
+                _drop_if_empty(os.path.dirname(path))
         else:
             os.remove(path)
     except OSError as error:
         raise _refusal(error, "remove %s" % path) from None
     return {"removed": True}
+
+
+def undo(entry: Dict[str, Any]) -> str:
+    """Remove a scratch folder that was promised, with all that is in it. Idempotent.
+
+    Refuses, `denied`, to touch what is no folder of this user in its own private place, whatever the entry
+    says. The mark is not asked for: it may be gone already, or not yet be there, and a command that has
+    outlived its lease may have made the folder anew.
+    """
+    path = str(entry.get("path", ""))
+    base, name = os.path.split(path)
+    ours = os.path.basename(base) == "branchlab-%s" % _me() and os.path.realpath(base) == base
+    if not (ours and _NAME.fullmatch(name)):
+        raise protocol.Refused("denied", "%r is no scratch folder of this user" % path, "to remove it")
+    if not os.path.lexists(path):
+        _drop_if_empty(base)
+        return ""
+    for folder in (base, path):
+        _check_private(folder)
+    try:
+        _tree_removed(path)
+    except OSError as error:
+        raise _refusal(error, "remove %s" % path) from None
+    _drop_if_empty(base)
+    return "scratch folder %s removed" % path
 
 
 def edit(args: Dict[str, Any], call: protocol.Call) -> Dict[str, Any]:
@@ -166,6 +191,25 @@ def _me() -> str:
     )
 
 
+def _tree_removed(folder: str) -> None:
+    """Also where what ran in it took the right to write from folders."""
+    try:
+        shutil.rmtree(folder)
+    except PermissionError:
+        os.chmod(folder, 0o700)
+        for here, folders, _ in os.walk(folder):
+            for name in folders:
+                below = os.path.join(here, name)
+                if not os.path.islink(below):
+                    os.chmod(below, 0o700)
+        shutil.rmtree(folder)
+
+
+def _drop_if_empty(folder: str) -> None:
+    with contextlib.suppress(OSError):  # others are still in it
+        os.rmdir(folder)
+
+
 def _private(folder: str) -> None:
     """Make `folder` for this user alone, or see that it is so already."""
     try:
@@ -174,6 +218,10 @@ def _private(folder: str) -> None:
         pass
     except OSError as error:
         raise _refusal(error, "make %s" % folder) from None
+    _check_private(folder)
+
+
+def _check_private(folder: str) -> None:
     seen = os.lstat(folder)
     ours = not hasattr(os, "getuid") or (seen.st_uid == os.getuid() and not seen.st_mode & 0o022)
     if not (stat.S_ISDIR(seen.st_mode) and ours):

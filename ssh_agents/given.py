@@ -8,8 +8,10 @@ from ssh_agents import protocol
 
 def address(value: object) -> str:
     """An IP address in the one way that it is written here; IPv4 within IPv6 as IPv4."""
+    text = value if isinstance(value, str) else ""
     try:
-        found = ipaddress.ip_address(value if isinstance(value, str) else "")
+        # A scope (`%eth0`) may hold anything, line ends too, and this text becomes part of tools' input.
+        found = ipaddress.ip_address("" if "%" in text else text)
     except ValueError:
         raise protocol.Refused("bad-request", "%r is not an IP address" % (value,)) from None
     mapped = found.ipv4_mapped if isinstance(found, ipaddress.IPv6Address) else None

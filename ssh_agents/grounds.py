@@ -71,7 +71,55 @@ def write(path: str, text: str, mode: int = 0o644) -> None:
 def remove(folder: str) -> None:
     """Remove a service's folder with all that is in it. Anything else is left alone. Idempotent."""
     if os.path.isabs(folder) and not os.path.islink(folder) and os.path.exists(os.path.join(folder, MARK)):
+        refuse_unless_ours(folder)
         shutil.rmtree(folder, ignore_errors=True)
+
+
+def remove_cache(folder: str) -> bool:
+    """Remove a cache that was made here, with all that is in it. False, and left alone, if it is none of ours."""
+    if os.path.islink(folder) or not os.path.isfile(os.path.join(folder, CACHE_MARK)):
+        return False
+    if os.geteuid() == 0:
+        refuse_shared_way(folder)
+    shutil.rmtree(folder)
+    return True
+
+
+def refuse_unless_ours(folder: str) -> None:
+    """As root, refuse a service's folder that is not root's own, or that somebody else could exchange."""
+    if os.geteuid() != 0 or not os.path.lexists(folder):
+        return
+    refuse_shared_way(folder)
+    seen = os.lstat(folder)
+    if not stat.S_ISDIR(seen.st_mode) or seen.st_uid != 0 or seen.st_mode & 0o022:
+        raise Refused("denied", "%s is no folder that root made for a service" % folder, "look into it")
+
+
+def invoker() -> Optional[int]:
+    """Whose rights were raised to root's, by sudo or doas; None where nobody's were."""
+    import pwd  # absent on Windows, where this module is loaded too
+
+    if os.geteuid() != 0:
+        return None
+    number, name = os.environ.get("SUDO_UID", ""), os.environ.get("DOAS_USER", "")
+    if number.isdigit():
+        return int(number) or None
+    try:
+        return (pwd.getpwnam(name).pw_uid or None) if name else None
+    except KeyError:
+        return None
+
+
+def refuse_others_data(data: str) -> None:
+    """Refuse to serve what belongs to somebody else than the user whose rights were raised for it."""
+    who = invoker()
+    owner = os.lstat(data).st_uid
+    if who is not None and owner != who:
+        raise Refused(
+            "denied",
+            "%s belongs to user %d, and user %d asked to have it served without a password"
+            % (data, owner, who),
+        )
 
 
 def refuse_shared_way(path: str) -> None:
@@ -156,6 +204,10 @@ def _let_pass(path: str, user: User) -> None:
                 "%s bars %s, whom the service runs as, from %s" % (place, user.name, path),
                 "chmod o+x %s, or another folder, helps" % place,
             )
+        # Also not through a link, which would open what it points at.
+        refuse_shared_way(place)
+        if not stat.S_ISDIR(os.lstat(place).st_mode):
+            raise Refused("denied", "%s on the way to %s is a link" % (place, path))
         os.chown(place, -1, user.gid)
         os.chmod(place, stat.S_IMODE(seen.st_mode) | 0o010)  # noqa: S103 - to pass, not to look
 

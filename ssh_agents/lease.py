@@ -1,6 +1,6 @@
 """The folder of one lease on disk: who holds it, until when, and how each change is taken back.
 
-lease.json   who opened it, when, on which boot and network
+lease.json   who opened it, for what, when, on which boot and network
 deadline     seconds on CLOCK_BOOTTIME (a host that slept counts); rewritten in place by a renewal
 held         locked by the agent for as long as it lives, however it ends
 turn         locked by whoever looks at or changes what is promised
@@ -22,6 +22,8 @@ from ssh_agents import private, tool
 
 Undo = Dict[str, Callable[[Dict[str, Any]], str]]
 """By kind of entry, what takes it back and says so in words; nothing if there was nothing to take back."""
+Tell = Callable[[Dict[str, Any], str], None]
+"""Told of an entry that was taken back, and of its undo's words."""
 
 PREFIX = "lease-"
 
@@ -131,12 +133,16 @@ class Lease:
             os.close(handle)
         return False
 
+    @property
+    def alive(self) -> bool:
+        """True while its agent runs and renews it."""
+        return not self.gone and not self.lapsed and self.left_s() > 0 and self.agent_lives()
+
     @contextlib.contextmanager
     def turn(self) -> Iterator[None]:
         """Nobody else promises, renews or undoes meanwhile."""
         try:
-            # It is made with the folder, and not here: made again while the folder is being removed, it would keep it.
-            handle = os.open(self.path("turn"), os.O_RDWR)
+            handle = os.open(self.path("turn"), os.O_RDWR)  # never made here: the folder may be going
         except FileNotFoundError:
             yield  # the folder is gone, and with it what there was to guard
             return
@@ -178,8 +184,11 @@ class Lease:
             with contextlib.suppress(FileNotFoundError):
                 os.unlink(self.path(name + ".json"))
 
-    def undo(self, how: Undo) -> Tuple[List[str], List[str]]:
-        """Take every promise back, newest first; what was taken back, and what could not be."""
+    def undo(self, how: Undo, tell: Tell) -> Tuple[List[str], List[str]]:
+        """Take every promise back, newest first; what was taken back, and what could not be.
+
+        `tell` is called for each with what its undo said (nothing: there was nothing left to take back).
+        """
         done: List[str] = []
         failed: List[str] = []
         for name, entry in reversed(self.entries()):
@@ -190,6 +199,7 @@ class Lease:
                 failed.append("%s could not be taken back: %s" % (kind, getattr(error, "text", repr(error))))
                 continue
             self.strike(name)
+            tell(entry, said)
             if said:
                 done.append(said)
         return done, failed
@@ -213,6 +223,17 @@ def every() -> List[Lease]:
         if about and (about.get("net") == here or about.get("boot_id") != boot):
             kept.append(lease)
     return kept
+
+
+@contextlib.contextmanager
+def gate() -> Iterator[None]:
+    """No other session of this user looks who is there, or comes, meanwhile."""
+    handle = os.open(private.folder(), os.O_RDONLY)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(handle)
 
 
 def journal(text: str) -> None:

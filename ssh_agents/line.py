@@ -3,9 +3,20 @@
 import errno
 from typing import Any, Dict, List, NamedTuple, Optional, Set, Tuple
 
-from ssh_agents import given, line_asked, line_tc, netlink, protocol, tool, wirefilter
+from ssh_agents import (
+    given,
+    line_asked,
+    line_before,
+    line_tc,
+    netlink,
+    protocol,
+    qdisc_tree,
+    tool,
+    wirefilter,
+)
 from ssh_agents.line_asked import Asked
 from ssh_agents.line_tc import Delay, Rule, Side
+from ssh_agents.qdisc_tree import Tree
 
 _TRIED_KINDS = {
     "htb": ["qdisc add dev lo root handle 1: htb", "class add dev lo parent 1: classid 1:1 htb rate 1mbit"],
@@ -59,8 +70,14 @@ class Found(NamedTuple):
 
 
 def check(args: Dict[str, Any], call: protocol.Call) -> Dict[str, Any]:
-    """Whether a line can be applied towards the `office` addresses, and with what. Changes nothing."""
+    """Whether a line can be applied towards the `office` addresses, and with what. Changes nothing.
+
+    `stands` tells in words what somebody set up on the device, `replaceable` whether it was rehearsed to come
+    back the same, else `replace_trouble` says why not. `refuse` is for as long as nobody agreed; with
+    {replace: true} it is what remains then.
+    """
     office = given.addresses(args, "office")
+    replace = protocol.need(args, "replace", bool, False)
     with netlink.route_socket() as ask:
         found = _found(ask)
         device = _device(ask, found.links, office)
@@ -69,49 +86,62 @@ def check(args: Dict[str, Any], call: protocol.Call) -> Dict[str, Any]:
             for one in found.queues
             if one.device == found.links[device].number and one.parent == netlink.TC_ROOT
         ]
-        refusal = _refusal(ask, found, device)
+        stands = _foreign(ask, found, device)
+        trouble = qdisc_tree.rehearsed(ask, stands, found.links[device]) if stands else ""
+    refusal = _refusal(stands, trouble, replace)
     kinds = _kinds()
     lacking = [kind for kind in ("htb", "tbf", "u32", "ingress", "mirred", "ifb") if not kinds[kind]]
     if lacking and refusal is None:
         refusal = _lacking_text(lacking)
-    trouble = wirefilter.tun_trouble()
+    no_tun = wirefilter.tun_trouble()
     return {
         "device": device,
         "mtu": found.links[device].mtu,
         "kinds": kinds,
-        "tun": not trouble,
-        "tun_trouble": trouble or None,
+        "tun": not no_tun,
+        "tun_trouble": no_tun or None,
         "root_qdisc": roots[0].kind if roots else None,
+        "stands": qdisc_tree.words(stands) if stands else None,
+        "replaceable": stands is not None and not trouble,
+        "replace_trouble": trouble or None,
         "refuse": refusal,
     }
 
 
 def apply(args: Dict[str, Any], call: protocol.Call) -> Dict[str, Any]:
-    """Apply the line asked for, or change the one that is there into it, without an unlimited moment."""
+    """Apply the line asked for, or change the one that is there into it, without an unlimited moment.
+
+    Queues that somebody set up are replaced only with {replace: true}, after a rehearsal, and once the promise
+    says how they come back.
+    """
     asked = line_asked.asked(args)
     with netlink.route_socket() as ask:
         found = _found(ask)
         device = _device(ask, found.links, asked.office)
-        refusal = _refusal(ask, found, device)
-        if refusal is not None:
-            raise protocol.Refused("unsupported", refusal, "tc qdisc show dev %s" % device)
+        _replaceable(ask, found, device, asked.replace)
         wire = _wire(asked, found.links)
         entry: Dict[str, Any] = {"kind": "line", "exclusive": True, "device": device}
         if wire is not None:
             entry["wire"] = wirefilter.entry(*wire)
-        call.promise(entry)
         # What is in the kernel's queues; a delay through wirefilter is not.
         queued = asked if wire is None else asked._replace(delay=Delay())
-        if not (queued.limited or any(queued.delay)):
-            _taken_off(ask, found)
-        elif found.whole and found.device == device:
+        none = not (queued.limited or any(queued.delay))
+        in_place = found.whole and found.device == device
+        if none or in_place or found.any:
+            call.promise(entry)
+        if none:
+            _lifted(ask, found)
+        elif in_place:
             _changed(found, queued)
         else:
-            _taken_off(ask, found)
+            _lifted(ask, found)
+            # Looked at once more: what was just put back stands there too.
+            found = _found(ask)
+            _begun(ask, found, device, asked.replace, entry, call)
             try:
                 _built(device, found.links[device].mtu, queued)
             except protocol.Refused:
-                _taken_off(ask, _found(ask), device)
+                _lifted(ask, _found(ask), device)
                 raise
         _wired(wire, asked.delay, found.links)
     return read({}, call)
@@ -128,11 +158,11 @@ def read(args: Dict[str, Any], call: protocol.Call) -> Dict[str, Any]:
     wire_whole = wire is not None and place is not None and wirefilter.whole(place[0], place[1], found.links)
     delay = wire or (down.delay if down and up and down.delay == up.delay else Delay())
     office, exempt = line_tc.addresses(rules or ())
-    netem = bool(down and down.shape[1])
+    leaf = down.shape[1] if down else ""
     return {
         "applied": (found.any or wired) and (found.whole or not found.any) and (wire_whole or not wired),
         "device": found.device,
-        "method": "+".join(["tc"] * found.any + ["netem"] * netem + ["wirefilter"] * wired) or "none",
+        "method": "+".join(["tc"] * found.any + [leaf] * bool(leaf) + ["wirefilter"] * wired) or "none",
         "office": office,
         "exempt": exempt,
         "upload_bps": up.rate_bps if up else None,
@@ -152,14 +182,17 @@ def read(args: Dict[str, Any], call: protocol.Call) -> Dict[str, Any]:
 
 
 def lift(args: Dict[str, Any], call: protocol.Call) -> Dict[str, Any]:
-    """Take the line off, if there is one. The promise stays: undoing twice does no harm."""
+    """Take the line off, if there is one, and put back what stood there before, which `put_back` tells.
+
+    The promise stays: undoing twice does no harm.
+    """
     with netlink.route_socket() as ask:
         found = _found(ask)
-        _taken_off(ask, found)
+        said = _lifted(ask, found)
         place = wirefilter.place(found.links)
         if wirefilter.there(found.links):
             wirefilter.down(*(place or ("", "")), wirefilter.folder(), found.links)
-    return {}
+    return {"put_back": said}
 
 
 def undo(entry: Dict[str, Any]) -> str:
@@ -173,7 +206,12 @@ def undo(entry: Dict[str, Any]) -> str:
         left = _found(ask)
         if left.any:
             raise protocol.Refused("failed", "the line is still there on %s" % left.device)
-    return "line on %s taken off (%s)" % (entry.get("device"), ", ".join(had)) if had else ""
+        said = ["line on %s taken off (%s)" % (entry.get("device"), ", ".join(had))] if had else []
+        if entry.get("before"):
+            before = qdisc_tree.restored(entry["before"])
+            if before.foreign or had:
+                said.append(line_before.put_back(ask, left.links, before))
+    return "; ".join(filter(None, said))
 
 
 def _found(ask: netlink.Socket) -> Found:
@@ -220,22 +258,62 @@ def _device(ask: netlink.Socket, links: Dict[str, netlink.Link], office: Tuple[s
     return next(iter(used))
 
 
-def _refusal(ask: netlink.Socket, found: Found, device: str) -> Optional[str]:
-    """Why this device must not be touched; None if it may."""
-    here = [one for one in found.queues if one.device == found.links[device].number]
+def _foreign(ask: netlink.Socket, found: Found, device: str) -> Optional[Tree]:
+    """What somebody set up on this device; None if only the kernel's own and our queues are there."""
+    link = found.links[device]
+    here = [one for one in found.queues if one.device == link.number and one.handle]
+    # What the kernel puts there by itself has no handle; anything else was somebody's decision.
+    ours = any(one.parent == netlink.TC_ROOT and one.handle == netlink.ROOT_HANDLE for one in here)
     for one in here:
-        # What the kernel puts there by itself has no handle; anything else was somebody's decision.
-        if one.parent == netlink.TC_ROOT and one.handle not in (0, netlink.ROOT_HANDLE):
-            return (
-                "%s has a queue that somebody set up (%s %x:); BranchLab does not replace it. To give it up:"
-                " tc qdisc del dev %s root" % (device, one.kind, one.handle >> 16, device)
-            )
-        if one.parent == netlink.TC_INGRESS and not _our_ingress(ask, found, device, one):
-            return (
-                "%s has ingress filters that somebody set up (%s); BranchLab does not replace them."
-                " To give them up: tc qdisc del dev %s %s" % (device, one.kind, device, one.kind)
-            )
+        ingress = one.parent == netlink.TC_INGRESS
+        if (ingress and not _our_ingress(ask, found, device, one)) or (not ingress and not ours):
+            return qdisc_tree.read(ask, link)
     return None
+
+
+def _refusal(stands: Optional[Tree], trouble: str, replace: bool) -> Optional[str]:
+    """Why this device must not be touched; None if it may. `trouble` is why what `stands` would not come back."""
+    if stands is None or (replace and not trouble):
+        return None
+    text = "%s has queues that somebody set up (%s)" % (stands.device, qdisc_tree.words(stands))
+    if trouble:
+        text += ", and they could not be put back the same: %s. Either" % trouble
+    else:
+        text += "; they can be put back the same, so agree to their replacement for the time of a line, or"
+    text += " give a host between office and server the role of a router, or give these queues up: "
+    roots = {parent for _, parent, handle, _, _, _ in stands.items if handle}
+    where = [word for word, at in (("root", netlink.TC_ROOT), ("ingress", netlink.TC_INGRESS)) if at in roots]
+    return text + "; ".join("tc qdisc del dev %s %s" % (stands.device, word) for word in where)
+
+
+def _replaceable(ask: netlink.Socket, found: Found, device: str, replace: bool) -> Optional[Tree]:
+    """What is to be replaced on this device, rehearsed and agreed to; None if nothing. Refuses otherwise."""
+    stands = _foreign(ask, found, device)
+    if stands is None:
+        return None
+    refusal = _refusal(stands, qdisc_tree.rehearsed(ask, stands, found.links[device]), replace)
+    if refusal is None and found.device == device:
+        refusal = "somebody set up ingress filters on %s while our line was there" % device
+    if refusal is not None:
+        raise protocol.Refused("unsupported", refusal, "tc qdisc show dev %s" % device)
+    return stands
+
+
+def _begun(
+    ask: netlink.Socket, found: Found, device: str, replace: bool, entry: Dict[str, Any], call: protocol.Call
+) -> None:
+    """Promise that what stands on the device comes back, and then only make room for our queues."""
+    stands = _replaceable(ask, found, device, replace)
+    before = stands or qdisc_tree.read(ask, found.links[device])
+    entry = {**entry, "before": qdisc_tree.saved(before)}
+    if stands is not None:
+        entry["what"] = "line on %s limited, in place of %s" % (device, qdisc_tree.words(stands))
+    call.promise(entry)
+    if stands is None:
+        line_before.forget(device)
+    else:
+        line_before.keep(stands)
+        qdisc_tree.remove(ask, stands, found.links[device])
 
 
 def _our_ingress(ask: netlink.Socket, found: Found, device: str, queue: netlink.Queue) -> bool:
@@ -274,13 +352,16 @@ def _kinds() -> Dict[str, bool]:
 def _lacking_text(kinds: List[str]) -> str:
     text = "this host's kernel lacks what a line needs: %s" % ", ".join(kinds)
     if kinds == ["ifb"]:
-        text += ". Without IFB the upload can only be limited at each office host, which is not done yet"
+        text += (
+            ". Without IFB the upload could only be limited at each office host, which BranchLab does not do:"
+            " load it there (modprobe ifb), or give a host that has it the role of a router"
+        )
     return text
 
 
 def _wire(asked: Asked, links: Dict[str, netlink.Link]) -> Optional[Tuple[str, str]]:
     """Bridge and port for wirefilter; None if none is needed. Refuses a delay that cannot be made here."""
-    if not any(asked.delay):
+    if asked.delay in (Delay(), line_tc.SEVERED):
         return None
     # A wire of ours is there only where netem is not.
     if not wirefilter.there(links) and _kinds()["netem"]:
@@ -293,6 +374,13 @@ def _wire(asked: Asked, links: Dict[str, netlink.Link]) -> Optional[Tuple[str, s
             "tc qdisc add … netem",
         )
     wirefilter.refuse_unless_possible(words[1], words[2], asked.delay, links)
+    if asked.exempt and not asked.apart:
+        # It holds back whatever passes its port.
+        raise protocol.Refused(
+            "unsupported",
+            "wirefilter would delay this lab's own SSH too; a host that is reached over its network needs netem",
+            asked.port,
+        )
     return words[1], words[2]
 
 
@@ -341,7 +429,7 @@ def _changed(found: Found, asked: Asked) -> None:
         (device, found.download, asked.download),
         (line_tc.IFB, found.upload, asked.upload),
     ):
-        shape = (rates.rate_bps is not None, any(asked.delay))
+        shape = (rates.rate_bps is not None, line_tc.leaf_kind(asked.delay))
         if side is not None and side.shape == shape:
             lines += line_tc.tree(name, rates, asked.delay, mtu, "change")
             continue
@@ -359,6 +447,18 @@ def _changed(found: Found, asked: Asked) -> None:
             lines += line_tc.filter_lines(device, wanted, upload, turn)
             lines += line_tc.filter_removals(device, filters, upload, 1 - turn)
     tool.run(["tc", "-batch", "-"], "\n".join(lines) + "\n")
+
+
+def _lifted(ask: netlink.Socket, found: Found, device: str = "") -> List[str]:
+    """Remove our queues and put back what stood there before; says what was put back.
+
+    Where nothing of ours is there any more (and no `device` is given), it is left to the promise.
+    """
+    _taken_off(ask, found, device)
+    if not (found.any or device):
+        return []
+    said = [line_before.put_back(ask, found.links, tree) for tree in line_before.kept()]
+    return [text for text in said if text]
 
 
 def _taken_off(ask: netlink.Socket, found: Found, device: str = "") -> bool:

@@ -15,6 +15,10 @@ class Asked(NamedTuple):
     download: Rates
     delay: Delay
     port: str
+    apart: bool
+    """True if no session of the lab goes over a network: its SSH is behind UNIX sockets"""
+    replace: bool
+    """True if the user agreed that queues which somebody set up are replaced for the line's time"""
 
     @property
     def limited(self) -> bool:
@@ -46,11 +50,12 @@ def asked(args: Dict[str, Any]) -> Asked:
     if not (0 <= delay.jitter_s <= delay.delay_s <= 60 and 0 <= delay.loss <= 1):
         raise protocol.Refused("bad-request", "no such delay, jitter or loss: %s" % (tuple(delay),))
     exempt = given.exempt(args)
-    if delay.loss == 1 and not exempt:
+    apart, replace = (protocol.need(args, name, bool, False) for name in ("apart", "replace"))
+    if delay.loss == 1 and not exempt and not apart:
         raise protocol.Refused(
             "bad-request", "100 % loss would cut this session off, since nothing is exempt"
         )
     port = args.get("delay_port") or ""
     if not isinstance(port, str):
         raise protocol.Refused("bad-request", "delay_port must be text, not %r" % (port,))
-    return Asked(given.addresses(args, "office"), exempt, sides[0], sides[1], delay, port)
+    return Asked(given.addresses(args, "office"), exempt, sides[0], sides[1], delay, port, apart, replace)

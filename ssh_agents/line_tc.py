@@ -16,6 +16,8 @@ FAST_BPS = 2_000_000
 """Up to here one packet at a time; above, a burst of 5 ms of the rate, or timers would cost a tenth of it."""
 AS_IT_IS_BPS = 40_000_000_000
 """The class's rate where only delay is asked for; read back as no rate."""
+SEVERED_KIND = "bfifo"
+"""A queue without room loses everything, on every kernel; netem is not needed for that."""
 _PREFS = ((1101, 1102, 1201, 1202), (2101, 2102, 2201, 2202))
 """Two sets of filter preferences (exempt IPv4, IPv6, office IPv4, IPv6), used in turn: a changed set of
 addresses is complete before the old one goes."""
@@ -37,6 +39,15 @@ class Delay(NamedTuple):
     delay_s: float = 0.0
     jitter_s: float = 0.0
     loss: float = 0.0
+
+
+SEVERED = Delay(0.0, 0.0, 1.0)
+"""Everything is lost. Needs no netem."""
+
+
+def leaf_kind(delay: Delay) -> str:
+    """The kind of the queue that delays or loses; empty if none is needed."""
+    return ("netem" if delay != SEVERED else SEVERED_KIND) if any(delay) else ""
 
 
 class Rule(NamedTuple):
@@ -153,6 +164,8 @@ def tree(device: str, rates: Rates, delay: Delay, mtu: int, verb: str, default: 
 
 
 def _netem(rates: Rates, delay: Delay, mtu: int) -> str:
+    if delay == SEVERED:
+        return "%s limit 0" % SEVERED_KIND
     # What waits and what is under way, as packets: netem counts those.
     under_way = (rates.rate_bps or 1_000_000_000) / 8 * (delay.delay_s + delay.jitter_s)
     limit = max(10, int((rates.queue_bytes + 1.5 * under_way) / (mtu + 14)) + 1)
@@ -205,8 +218,8 @@ class Side(NamedTuple):
     backlog_bytes: int
     dropped: int
     sent_bytes: int
-    shape: Tuple[bool, bool]
-    """Whether it has a TBF, and a netem: in-place changes need the same shape."""
+    shape: Tuple[bool, str]
+    """Whether it has a TBF, and what delays or loses (see `leaf_kind`): in-place changes need the same."""
 
 
 def side(ask: netlink.Socket, index: int, found: List[netlink.Queue]) -> Optional[Side]:
@@ -222,7 +235,11 @@ def side(ask: netlink.Socket, index: int, found: List[netlink.Queue]) -> Optiona
     leaf = tbf or netem
     delay, limit = Delay(), netlink.tbf_limit(tbf.options) if tbf else None
     dropped = leaf.dropped if leaf else 0
-    if netem is not None:
+    if netem is not None and netem.kind == SEVERED_KIND:
+        if netem.options[:4] != b"\0\0\0\0":
+            return None  # somebody gave it room
+        delay, dropped = SEVERED, netem.dropped
+    elif netem is not None:
         does = netlink.netem(netem.options)
         delay = Delay(round(does.delay_s, 6), round(does.jitter_s, 6), round(does.loss, 6))
         dropped = netem.dropped
@@ -233,5 +250,5 @@ def side(ask: netlink.Socket, index: int, found: List[netlink.Queue]) -> Optiona
         leaf.backlog_bytes if leaf else 0,
         dropped,
         line[0].sent_bytes,
-        (tbf is not None, netem is not None),
+        (tbf is not None, netem.kind if netem is not None else ""),
     )

@@ -6,6 +6,7 @@ Layouts are those of linux/rtnetlink.h, pkt_sched.h, pkt_cls.h and netfilter/nf_
 import os
 import socket
 import struct
+import threading
 from typing import Dict, Iterator, List, NamedTuple, Optional, Tuple
 
 ROOT_HANDLE = 0xB1AB0000
@@ -22,9 +23,12 @@ TABLE = "branchlab"
 
 _AF_NETLINK = getattr(socket, "AF_NETLINK", 16)
 _ROUTE, _NETFILTER = 0, 12
-_REQUEST, _DUMP, _DUMP_INTERRUPTED = 1, 0x300, 0x10
+_REQUEST, _ACKNOWLEDGE, _DUMP, _DUMP_INTERRUPTED = 1, 4, 0x300, 0x10
 _ERROR, _DONE = 2, 3
 _GETLINK, _GETROUTE, _GETQDISC, _GETTCLASS, _GETTFILTER = 18, 26, 38, 42, 46
+_NEW_NETWORK = 0x40000000
+CREATE, EXCLUSIVE = 0x400, 0x200
+"""Flags for `Socket.tell`: make it, and fail if it is there."""
 _NFT, _GETTABLE, _GETOBJ, _INET = 10 << 8, 1, 19, 1
 
 
@@ -98,6 +102,10 @@ class Socket:
                 return bodies
         return bodies
 
+    def tell(self, kind: int, body: bytes, how: int = 0) -> None:
+        """Have the kernel change something, and wait for its word. `how` holds flags such as `CREATE`."""
+        self._asked(kind, body, _REQUEST | _ACKNOWLEDGE | how, 0)
+
     def _asked(self, kind: int, body: bytes, how: int, enough: int) -> Tuple[List[bytes], bool]:
         self._sequence += 1
         head = struct.pack("=IHHII", 16 + len(body), kind, how, self._sequence, 0)
@@ -113,6 +121,8 @@ class Socket:
                     return bodies, whole
                 if found == _ERROR:
                     code = -struct.unpack_from("=i", data)[0]
+                    if code == 0:
+                        return bodies, whole  # what was to be changed is changed
                     raise OSError(code, os.strerror(code))
                 bodies.append(data)
                 if len(bodies) == enough:
@@ -143,6 +153,31 @@ def attributes(data: bytes) -> Dict[int, bytes]:
 def route_socket() -> Socket:
     """For links, queues and filters."""
     return Socket(_ROUTE)
+
+
+def elsewhere() -> Socket:
+    """A route socket into a new and empty network, which ends when the socket is closed. Raises OSError.
+
+    A socket belongs to the network in which it was made; a thread of its own is moved there, and ends.
+    """
+    import ctypes  # not in every small Python, and needed here only
+
+    made: List[Socket] = []
+    troubles: List[OSError] = []
+
+    def within() -> None:
+        if ctypes.CDLL(None, use_errno=True).unshare(_NEW_NETWORK):
+            code = ctypes.get_errno()
+            troubles.append(OSError(code, os.strerror(code)))
+        else:
+            made.append(route_socket())
+
+    thread = threading.Thread(target=within)
+    thread.start()
+    thread.join()
+    if not made:
+        raise troubles[0] if troubles else OSError(0, "no socket could be made in a new network")
+    return made[0]
 
 
 def filter_socket() -> Socket:

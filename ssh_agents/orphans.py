@@ -1,16 +1,12 @@
-"""Ends the commands of an agent that was killed, and removes its scratch folders.
-
-A small process that lives exactly as long as the agent, however that ends.
-"""
+"""Ends the commands of an agent that was killed: a small process that lives exactly as long as the agent."""
 
 import contextlib
 import os
 import threading
 from typing import Optional
 
-# It reads `+ GROUP`, `- GROUP` and `/ FOLDER` until the agent's end closes the pipe, then ends the groups that
-# are left, and removes the folders with, if it is empty, the one around them. dash takes no `--` after `-TERM`,
-# hence `-s`. A shell, since it costs a tenth of what a second Python would.
+# It reads `+ GROUP` and `- GROUP` until the agent's end closes the pipe, then ends the groups that are left.
+# dash takes no `--` after `-TERM`, hence `-s`. A shell, since it costs a tenth of what a second Python would.
 SCRIPT = """
 trap '' HUP INT TERM
 cd /
@@ -21,23 +17,17 @@ while read -r sign what; do
     -) left=
        for one in $all; do [ "$one" = "$what" ] || left="$left $one"; done
        all=$left ;;
-    /) set -- "$@" "$what" ;;
     esac
 done
-if [ -n "$all" ]; then
-    for one in $all; do kill -s TERM -- "-$one"; done
-    sleep 2
-    for one in $all; do kill -s KILL -- "-$one"; done
-fi
-for one do
-    rm -rf -- "$one"
-    rmdir -- "${one%/*}"
-done
+[ -n "$all" ] || exit 0
+for one in $all; do kill -s TERM -- "-$one"; done
+sleep 2
+for one in $all; do kill -s KILL -- "-$one"; done
 """.strip()
 
 
 class Guard:
-    """Told of each process group that a command makes, and of each scratch folder. Ends with this process."""
+    """Told of each process group that a command makes. Started with the first; ends with this process."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -73,12 +63,6 @@ class Guard:
     def ended(self, group: int) -> None:
         """A group's leader has been reaped."""
         self._say("- %d\n" % group)
-
-    def made(self, folder: str) -> None:
-        """A folder that goes with the agent, whole; one without a line's end in its path."""
-        if "\n" not in folder:
-            self.ready()
-            self._say("/ %s\n" % folder)
 
     def _say(self, text: str) -> None:
         # Less than PIPE_BUF, so it is written whole; SIGPIPE is ignored by Python.

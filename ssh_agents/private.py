@@ -1,11 +1,15 @@
 """The folder on a host where a session keeps what only it may read: leases, sockets. Root-only under root."""
 
 import os
+import socket
 import stat
+import struct
 import tempfile
 from typing import List, Optional
 
 from ssh_agents import protocol
+
+_SO_NETNS_COOKIE = 71
 
 
 def net_namespace() -> Optional[str]:
@@ -17,7 +21,16 @@ def net_namespace() -> Optional[str]:
         found = os.stat("/proc/self/ns/net")
     except OSError:
         return None
-    return "%d-%d" % (found.st_dev, found.st_ino)
+    return "%d-%d" % (found.st_dev, found.st_ino) + _cookie()
+
+
+def _cookie() -> str:
+    """Numbers of namespaces are used again once they are gone; the kernel's cookie (5.14, 2021) never is."""
+    try:
+        with socket.socket(socket.AF_UNIX) as one:
+            return "-%d" % struct.unpack("Q", one.getsockopt(socket.SOL_SOCKET, _SO_NETNS_COOKIE, 8))[0]
+    except (OSError, struct.error):
+        return ""
 
 
 def folder() -> str:
@@ -34,13 +47,8 @@ def folder() -> str:
 
 
 def _candidates() -> List[str]:
-    uid = os.geteuid()
-    places = ["/run/branchlab"]
-    runtime = os.environ.get("XDG_RUNTIME_DIR", "")
-    if runtime.startswith("/"):
-        places.append(os.path.join(runtime, "branchlab"))
-    places.append(os.path.join(tempfile.gettempdir(), "branchlab-run-%d" % uid))
-    return places
+    # Not $XDG_RUNTIME_DIR: it goes with the user's last login session, when undoing has just begun.
+    return ["/run/branchlab", os.path.join(tempfile.gettempdir(), "branchlab-run-%d" % os.geteuid())]
 
 
 def _made(path: str) -> str:

@@ -6,6 +6,7 @@ One JSON object per line, UTF-8, at most `MAX_LINE` bytes.
     event     {"id": 7, "event": "output", "data": {...}}
     last word {"id": 7, "done": {...}}
               {"id": 7, "failed": {"kind": "missing", "text": "...", "tried": "..."}}
+              either with "changes": [{"what": "...", "undone": false}], what was changed on the host meanwhile
 
 Every request gets exactly one last word. `cancel` with {"target": 7} asks request 7 to end early.
 """

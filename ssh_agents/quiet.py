@@ -62,7 +62,7 @@ def _look(
     waiting = backlog(netlink.queues(route))
     if waiting:
         return "%d bytes wait in the line's queues" % waiting, counters
-    open_ones = busy(_connections(), peers, ports)
+    open_ones = busy(open_now(), peers, ports)
     return ("a connection is open: " + str(open_ones[0]) if open_ones else ""), counters
 
 
@@ -78,9 +78,7 @@ def busy(found: List[Connection], peers: Set[str], ports: Set[int]) -> List[Conn
     return [
         one
         for one in found
-        if one.state not in (_LISTEN, _TIME_WAIT)
-        and ports & {one.here_port, one.far_port}
-        and (not peers or one.far in peers)
+        if not over(one) and ports & {one.here_port, one.far_port} and (not peers or one.far in peers)
     ]
 
 
@@ -95,7 +93,13 @@ def connections(text: str) -> List[Connection]:
     return found
 
 
-def _connections() -> List[Connection]:
+def over(one: Connection) -> bool:
+    """True for what only listens, and for what has ended and only waits for stragglers."""
+    return one.state in (_LISTEN, _TIME_WAIT)
+
+
+def open_now() -> List[Connection]:
+    """All TCP sockets of this host's network, listening ones among them."""
     found: List[Connection] = []
     for path in ("/proc/net/tcp", "/proc/net/tcp6"):
         try:

@@ -65,6 +65,7 @@ def start(args: Dict[str, Any], call: protocol.Call) -> Dict[str, Any]:
 def stop(args: Dict[str, Any], call: protocol.Call) -> Dict[str, Any]:
     """Stop {kind, folder} for sure and remove its folder. Succeeds where nothing runs. Returns {stopped}."""
     kind, folder = apache.kind(args), apache.absolute(args, "folder")
+    grounds.refuse_unless_ours(folder)
     state = _state(folder)
     if state.get("kind", kind) != kind:
         raise Refused("bad-request", "in %s runs a %s, not a %s" % (folder, state["kind"], kind))
@@ -92,10 +93,13 @@ def log(args: Dict[str, Any], call: protocol.Call) -> Dict[str, Any]:
     svn-server every GET is a miss.
     """
     apache.kind(args)
-    path = os.path.join(apache.absolute(args, "folder"), apache.LOG)
+    folder = apache.absolute(args, "folder")
+    grounds.refuse_unless_ours(folder)
+    path = os.path.join(folder, apache.LOG)
     since = protocol.need(args, "since", int, 0)
     try:
-        with open(path, "rb") as file:
+        # Its last lines go to whoever asks, so it must be the log, and nothing that a link of that name shows.
+        with open(os.open(path, os.O_RDONLY | os.O_NOFOLLOW), "rb") as file:
             size = os.fstat(file.fileno()).st_size
             if not 0 <= since <= size:
                 raise Refused("touched", "%s has %d bytes, so byte %d is not in it" % (path, size, since))
@@ -113,6 +117,8 @@ def _prepared(asked: apache.Spec) -> Optional[grounds.User]:
         grounds.make_cache(asked.data)
     elif not all(os.path.exists(os.path.join(asked.data, name)) for name in ("format", "db", "hooks")):
         raise Refused("missing", "%s is no Subversion repository" % asked.data, "svnadmin create makes one")
+    else:
+        grounds.refuse_others_data(asked.data)
     return grounds.hand_over(asked.folder, asked.data)
 
 

@@ -2,12 +2,63 @@
 
 import os
 import shutil
+import stat
 import subprocess
 from typing import Dict, List, Optional
 
 from ssh_agents import protocol
 
 _MORE_PATH = ("/usr/local/sbin", "/usr/sbin", "/sbin", "/usr/bin", "/bin")
+_KEPT = ("HOME", "USER", "LOGNAME", "SSH_CONNECTION", "SSH_CLIENT", "SUDO_USER", "SUDO_UID", "DOAS_USER")
+"""Of its starter's environment a privileged agent keeps these; no tool takes a program or library from them."""
+_KEPT_UNLESS_ROOT = ("XDG_RUNTIME_DIR", "TMPDIR")
+
+
+def settle() -> None:
+    """Depend no more on whoever started this process: the first act of whatever runs with more rights.
+
+    Nothing that is run later is looked for, or told to load anything, by a starter's variable; what is
+    written is never left open to others by a starter's umask; no file is found by a starter's folder.
+    """
+    os.umask(0o022)
+    os.chdir("/")
+    root = os.geteuid() == 0
+    words = [*os.environ.get("PATH", "").split(os.pathsep), "/usr/local/bin", *_MORE_PATH]
+    # Real paths: a link on the way could be pointed elsewhere later.
+    places = dict.fromkeys(os.path.realpath(word) for word in words if word.startswith("/"))
+    kept = {
+        name: value
+        for name, value in os.environ.items()
+        if name in _KEPT or (name in _KEPT_UNLESS_ROOT and not root)
+    }
+    if root:
+        kept["HOME"] = "/root"
+    os.environ.clear()
+    os.environ.update(
+        kept, PATH=os.pathsep.join(place for place in places if not open_to_others(place)), LC_ALL="C"
+    )
+
+
+def open_to_others(path: str) -> str:
+    """Why somebody else than root and this user could exchange what lies at `path` (real); empty if nobody can."""
+    owners = (0, os.geteuid())
+    place = path
+    while True:
+        try:
+            seen = os.lstat(place)
+        except OSError as error:
+            return "%s: %s" % (place, error.strerror)
+        if stat.S_ISLNK(seen.st_mode):
+            return "%s is a link" % place
+        if seen.st_uid not in owners:
+            return "%s belongs to user %d" % (place, seen.st_uid)
+        # In a sticky folder nobody exchanges what is another's; but a file there is no folder.
+        sticky = stat.S_ISDIR(seen.st_mode) and seen.st_mode & stat.S_ISVTX and place != path
+        if seen.st_mode & 0o022 and not sticky:
+            return "%s can be written by others (mode %04o)" % (place, stat.S_IMODE(seen.st_mode))
+        if place == "/":
+            return ""
+        place = os.path.dirname(place)
 
 
 def environment() -> Dict[str, str]:

@@ -1,5 +1,6 @@
 """Leases and their watcher: whatever a session changed on a host is taken back, however the session ends."""
 
+import collections
 import contextlib
 import json
 import os
@@ -9,49 +10,66 @@ import subprocess
 import sys
 import threading
 import time
-from typing import Any, Dict, List, Optional
+from typing import Any, Callable, Deque, Dict, List, Optional
 
+from ssh_agents import account, private, protocol, tool
 from ssh_agents import lease as leases
-from ssh_agents import private, protocol, tool
-from ssh_agents.lease import Lease, Undo
+from ssh_agents.lease import Lease, Tell, Undo
 
 LOOK_S = 0.2
 """How often the watcher looks, in seconds."""
 AGAIN_S = 1.5
 """After a lapse the watcher undoes a second time so much later: a change may have been under way."""
+_UNRENEWED = "it was not renewed"
 _LAPSED = "the lease ran out or was never opened; what was changed under it has been taken back"
 
 
 class Session:
-    """The leases of one agent: at most one at a time. Its methods are verbs, called from many threads."""
+    """The leases of one agent: at most one at a time. Its methods are verbs, called from many threads.
 
-    def __init__(self, how: Undo) -> None:
+    `lapsed` is called, from a thread, when a lease ended that this agent did not give back.
+    """
+
+    def __init__(self, how: Undo, lapsed: Callable[[], None] = lambda: None) -> None:
         self._how = how
+        self._on_lapse = lapsed
         self._guard = threading.Lock()
         self._lease: Optional[Lease] = None
         self._held = -1
         self._lease_s = 0.0
+        self._owner: account.Owner = {}
+        self._news: Deque[Dict[str, Any]] = collections.deque()
 
     def open(self, args: Dict[str, Any], call: protocol.Call) -> Dict[str, Any]:
-        """Begin a lease of `lease_s` seconds, watched before this returns. Refuses, `busy`, if one is."""
+        """Begin a lease of `lease_s` seconds for `owner`, watched before this returns.
+
+        What dead sessions left is taken back first. Refuses with `busy`, saying who has it, while a living
+        lease of another session is on this host; with `failed` if what was left cannot be taken back.
+        """
         lease_s = protocol.need(args, "lease_s", float, 30.0)
+        owner = account.owner(args)
         if not 0.2 <= lease_s <= 86_400:
             raise protocol.Refused("bad-request", "a lease is 0.2 to 86400 seconds, not %r" % lease_s)
         with self._guard:
             if self._alive():
                 raise protocol.Refused("busy", "this session holds a lease already")
             self._forget()
-            lease = _made(lease_s)
-            self._held = lease.hold()
-            self._lease, self._lease_s = lease, lease_s
-            # Only now does it count as a lease: before, its agent would have looked dead.
-            leases.write(lease.path("lease.json"), _about(lease_s))
+            self._owner = owner
+            with leases.gate():
+                _refuse_if_held(owner)
+                self._take_back_the_dead()
+                lease = _made(lease_s)
+                self._held = lease.hold()
+                self._lease, self._lease_s = lease, lease_s
+                # Only now does it count as a lease: before, its agent would have looked dead.
+                leases.write(lease.path("lease.json"), _about(lease_s, owner))
             try:
                 _watched(lease)
             except BaseException:
                 self._forget()
                 lease.remove()
                 raise
+            threading.Thread(target=self._notice_the_end, args=(lease,), daemon=True).start()
             return {"lease": lease.name, "folder": lease.folder, "boot_id": leases.boot_id()}
 
     def renew(self, args: Dict[str, Any], call: protocol.Call) -> Dict[str, Any]:
@@ -86,8 +104,11 @@ class Session:
                     "lease": lease.name,
                     "folder": lease.folder,
                     "mine": lease.name == mine,
-                    "alive": lease.agent_lives(),
+                    "alive": lease.alive,
                     "earlier_boot": about.get("boot_id") != boot,
+                    "who": account.who(account.owner_of(lease)),
+                    "held": account.held(lease),
+                    "what": [account.promised(entry) for _, entry in lease.entries()],
                     "pid": about.get("pid"),
                     "left_s": round(lease.left_s(), 3),
                     "entries": [entry for _, entry in lease.entries()],
@@ -96,9 +117,16 @@ class Session:
         return {"leases": found}
 
     def revert(self, args: Dict[str, Any], call: protocol.Call) -> Dict[str, Any]:
-        """Take back what any session left on this host, dead or alive; twice in a row is fine."""
-        with self._guard:
-            undone, failed = _all_undone(self._how)
+        """Take back what any session left on this host; twice in a row is fine.
+
+        Refuses with `busy`, saying who has it, if a living session of someone else does, unless `force`.
+        """
+        owner, force = account.owner(args), protocol.need(args, "force", bool, False)
+        with self._guard, leases.gate():
+            if not force:
+                _refuse_if_held(self._owner if self._alive() else owner)
+            tell = self._telling(owner if any(owner.values()) else self._owner)
+            undone, failed = _all_undone(self._how, leases.every(), tell)
             self._forget()
         if failed:
             raise protocol.Refused("failed", "; ".join(failed), "; ".join(undone))
@@ -118,13 +146,28 @@ class Session:
                     raise protocol.Refused("lapsed", _LAPSED)
                 if entry.get("exclusive"):
                     _refuse_if_busy(lease, str(entry["kind"]))
-                return lease.add(entry)
+                known = {one for one, _ in lease.entries()}
+                name = lease.add(entry)
+            if name not in known:
+                self._tell(lease.name, account.promised(entry), undone=False)
+            return name
 
     def keep(self, name: str) -> None:
         """See `protocol.Call.keep`."""
         with self._guard:
             if self._lease is not None:
+                struck = dict(self._lease.entries()).get(name)
                 self._lease.strike(name)
+                if struck is not None:
+                    self._tell(self._lease.name, account.promised(struck), undone=True)
+
+    def news(self) -> List[Dict[str, Any]]:
+        """What was changed on this host, and taken back, since this was last asked: {what, undone}."""
+        told: List[Dict[str, Any]] = []
+        with contextlib.suppress(IndexError):
+            while True:
+                told.append(self._news.popleft())
+        return told
 
     def end(self) -> None:
         """The session ends: take everything back. What fails is left to the watcher, which sees the end."""
@@ -152,7 +195,7 @@ class Session:
             if not self._alive():
                 self._forget()
                 raise protocol.Refused("lapsed", _LAPSED)
-            done, failed = lease.undo(self._how)
+            done, failed = lease.undo(self._how, self._telling(self._owner, lease.name))
             if failed:
                 # The folder stays, so that the watcher tries again when this agent has gone.
                 raise protocol.Refused("failed", "; ".join(failed), "; ".join(done))
@@ -161,6 +204,34 @@ class Session:
         self._forget()
         _ended(watcher)
         return done
+
+    def _take_back_the_dead(self) -> None:
+        """What cannot be put back must not be built on."""
+        dead = [lease for lease in leases.every() if not lease.alive]
+        _, failed = _all_undone(self._how, dead, self._telling(self._owner))
+        if failed:
+            text = "an earlier session left changes that cannot be taken back: %s" % "; ".join(failed)
+            raise protocol.Refused("failed", text, "to take them back")
+
+    def _notice_the_end(self, lease: Lease) -> None:
+        while lease.left_s() > 0 and not lease.gone and not lease.lapsed:
+            time.sleep(LOOK_S)
+        with self._guard:
+            given_back = self._lease is not lease
+        if not given_back:
+            self._on_lapse()
+
+    def _tell(self, name: str, what: str, undone: bool) -> None:
+        text = "taken back: " + what if undone else what
+        leases.journal("%s: %s [%s]" % (account.who(self._owner), text, name))
+        self._news.append({"what": what, "undone": undone})
+
+    def _telling(self, by: account.Owner, name: str = "left by an earlier session") -> Tell:
+        def tell(entry: Dict[str, Any], said: str) -> None:
+            leases.journal("%s: %s [%s]" % (account.who(by), said or _gone(entry), name))
+            self._news.append({"what": said or account.promised(entry), "undone": True})
+
+        return tell
 
     def _forget(self) -> None:
         if self._held >= 0:
@@ -176,67 +247,89 @@ def main(path: str, how: Undo) -> int:
     os.chdir("/")
     os.umask(0o077)
     signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    # A login session that ends may end all its processes: whoever ends the watcher ends the lease.
+    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM})
+    told_to_end = False
     lease = Lease(os.path.dirname(os.path.abspath(path)))
     leases.write(lease.path("watching"), "%d %s\n" % (os.getpid(), leases.started_at(os.getpid())))
     while not lease.gone:
         if not lease.agent_lives():
-            _take_back(lease, how, "its agent ended")
+            _lapse(lease, how, "its agent ended")
+        elif told_to_end:
+            _lapse(lease, how, "its watcher was told to end")
         elif lease.left_s() <= 0:
-            _lapse(lease, how)
+            _lapse(lease, how, _UNRENEWED)
         else:
-            time.sleep(LOOK_S)
+            told_to_end = signal.sigtimedwait({signal.SIGTERM}, LOOK_S) is not None
     return 0
 
 
 def undo_all(how: Undo) -> int:
     """Take back what any session left on this host; prints what. 1 if something could not be taken back."""
-    undone, failed = _all_undone(how)
+    undone, failed = _all_undone(
+        how, leases.every(), lambda entry, said: _journal(said or _gone(entry), "undo")
+    )
     for text in undone + failed:
         print(text)
     return 1 if failed else 0
 
 
-def _lapse(lease: Lease, how: Undo) -> None:
-    """Undo, and undo again: the agent lives, and may have been amid a change that it had promised."""
+def _lapse(lease: Lease, how: Undo, why: str) -> None:
+    """Undo at once, and undo again: the agent, or a tool that it had started, may have been amid a change."""
     with lease.turn():
-        if lease.gone or lease.left_s() > 0:
+        if lease.gone or (why == _UNRENEWED and lease.left_s() > 0):
             return  # renewed or closed at the last moment
         leases.write(lease.path("lapsed"), "")
         kept = lease.entries()
-        done, _ = lease.undo(how)
-        _journal_all(lease, done, "it was not renewed")
+        lease.undo(how, _watchers_tell(lease, why))
         time.sleep(AGAIN_S)
         for _, entry in kept:
             lease.add(entry)
-    _take_back(lease, how, "it was not renewed")
+    # The second time is told only where there was something to take back.
+    _take_back(lease, how, why, again=True)
 
 
-def _take_back(lease: Lease, how: Undo, why: str) -> None:
-    for attempt in range(4):
+def _take_back(lease: Lease, how: Undo, why: str, again: bool = False) -> None:
+    tell = _watchers_tell(lease, why, again)
+    failed: List[str] = []
+    for attempt in range(6):
         with lease.turn():
             if lease.gone:
                 return
-            done, failed = lease.undo(how)
+            _, failed = lease.undo(how, tell)
             if not failed:
                 lease.remove()
-        _journal_all(lease, done + failed, why)
-        if not failed:
-            return
+                return
         time.sleep(0.3 * (attempt + 1))
-    # Kept on disk, and reported by `leases`, for `revert` to try once more.
+    for text in failed:
+        _journal(text, "%s, %s" % (lease.name, why))
+    # Kept on disk, and reported by `leases`, for `revert` or the next session to try once more.
     os._exit(1)
 
 
-def _journal_all(lease: Lease, texts: List[str], why: str) -> None:
-    for text in texts:
-        leases.journal("%s: %s (%s)" % (lease.name, text, why))
+def _watchers_tell(lease: Lease, why: str, again: bool = False) -> Tell:
+    of = account.who(account.owner_of(lease))
+
+    def tell(entry: Dict[str, Any], said: str) -> None:
+        if said or not again:
+            _journal("%s: %s" % (of, said or _gone(entry)), "%s, %s" % (lease.name, why))
+
+    return tell
 
 
-def _all_undone(how: Undo) -> "tuple[List[str], List[str]]":
+def _journal(text: str, of: str) -> None:
+    leases.journal("%s [%s]" % (text, of))
+
+
+def _gone(entry: Dict[str, Any]) -> str:
+    return "gone already: " + account.promised(entry)
+
+
+def _all_undone(how: Undo, left: List[Lease], tell: Tell) -> "tuple[List[str], List[str]]":
     undone: List[str] = []
     failed: List[str] = []
     boot = leases.boot_id()
-    for lease in leases.every():
+    for lease in left:
         with lease.turn():
             if lease.gone:
                 continue
@@ -245,10 +338,12 @@ def _all_undone(how: Undo) -> "tuple[List[str], List[str]]":
                 kinds = (
                     ", ".join(sorted({str(entry.get("kind")) for _, entry in lease.entries()})) or "nothing"
                 )
-                undone.append("%s is of an earlier boot (%s): forgotten, not replayed" % (lease.name, kinds))
+                text = "%s is of an earlier boot (%s): forgotten, not replayed" % (lease.name, kinds)
+                tell({"kind": "lease", "what": text}, text)
+                undone.append(text)
                 lease.remove()
                 continue
-            done, problems = lease.undo(how)
+            done, problems = lease.undo(how, tell)
             undone, failed = undone + done, failed + problems
             if problems:
                 continue
@@ -256,6 +351,13 @@ def _all_undone(how: Undo) -> "tuple[List[str], List[str]]":
             lease.remove()
         _ended(watcher)
     return undone, failed
+
+
+def _refuse_if_held(by: account.Owner) -> None:
+    """By one who is not of the same session: its own two agents, and a host that it names twice, may."""
+    for lease in leases.every():
+        if lease.alive and account.owner_of(lease).get("session", "") != by.get("session", ""):
+            raise protocol.Refused("busy", "this host is held by %s" % account.held(lease), lease.name)
 
 
 def _refuse_if_busy(mine: Lease, kind: str) -> None:
@@ -272,14 +374,16 @@ def _refuse_if_busy(mine: Lease, kind: str) -> None:
 def _made(lease_s: float) -> Lease:
     lease = Lease(os.path.join(private.folder(), leases.PREFIX + secrets.token_hex(6)))
     os.mkdir(lease.folder, 0o700)
-    os.close(os.open(lease.path("turn"), os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
+    leases.write(lease.path("turn"), "")
     lease.renew(lease_s)
     return lease
 
 
-def _about(lease_s: float) -> str:
+def _about(lease_s: float, owner: account.Owner) -> str:
     return json.dumps(
         {
+            "owner": owner,
+            "since": account.now(),
             "boot_id": leases.boot_id(),
             "net": private.net_namespace(),
             "pid": os.getpid(),

@@ -138,7 +138,7 @@ class FakeTestbed:
         return {name: WORK[name].kind.value for name in experiment.operations}
 
     @contextmanager
-    def opened(self, experiment: Experiment, stop: Stop) -> Iterator[Iterator[Event]]:
+    def opened(self, experiment: Experiment, stop: Stop, run: str = "") -> Iterator[Iterator[Event]]:
         """Connected inside; taken back at the end."""
         self.log.append("open")
         if self._opening:
@@ -151,6 +151,10 @@ class FakeTestbed:
             self.log.append("close")
             if self._closing:
                 raise self._closing
+
+    def account(self) -> Iterator[Event]:
+        """Nothing that was not told as it happened."""
+        return iter(())
 
     @contextmanager
     def treated(self, trial: Trial, stop: Stop) -> Iterator[Iterator[Event]]:

@@ -116,6 +116,15 @@ class Net:
         """Run a command to its end within a namespace; what it printed."""
         return run("ip", "netns", "exec", f"{self._mark}-{name}", *argv, check=check)
 
+    def popen(self, name: str, /, *argv: str) -> subprocess.Popen[bytes]:
+        """Start a command within a namespace, spoken to over pipes; a context manager that waits for its end."""
+        words = ["ip", "netns", "exec", f"{self._mark}-{name}", *argv]
+        return subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+
+    def argv(self, name: str, *argv: str) -> list[str]:
+        """The argument list that runs a command within a namespace, as the very process that is started."""
+        return ["ip", "netns", "exec", f"{self._mark}-{name}", *argv]
+
     def pids(self, name: str) -> list[int]:
         """Processes on a host."""
         return [int(word) for word in run("ip", "netns", "pids", f"{self._mark}-{name}").split()]

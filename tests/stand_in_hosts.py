@@ -11,6 +11,7 @@ from lab.agents import Agent
 from lab.errors import AgentRefused
 from lab.model import Host, Role
 from lab.rig.hosts import Connected
+from lab.ssh.target import Target
 from lab.stop import Stop
 
 Args = dict[str, Any]
@@ -54,6 +55,7 @@ class StandInAgent:
     verbs: Mapping[str, Verb] = field(default_factory=dict)
     log: list[str] = field(default_factory=list)
     asked: list[tuple[str, Args]] = field(default_factory=list)
+    notice: str = ""
 
     def ask(
         self, verb: str, args: Args | None = None, timeout_s: float = 30, stop: Stop | None = None
@@ -97,7 +99,13 @@ def connected(
     root = StandInAgent(name, verbs or {}, kept) if host.root != "none" else None
     return Connected(
         host=host,
-        connection=cast("ssh.Connection", Connection()),
+        connection=cast(
+            "ssh.Connection",
+            # Without ends of an SSH connection among its facts, a host is behind a UNIX socket.
+            Connection(
+                Target(name=name, user="admin", path="" if (facts or {}).get("ssh") else f"/nowhere/{name}")
+            ),
+        ),
         agent=cast("Agent", StandInAgent(name, verbs or {}, kept)),
         root=cast("Agent | None", root),
         facts=facts or {},
@@ -108,6 +116,7 @@ def connected(
 class Connection:
     """Takes files."""
 
+    target: Target
     files: dict[str, bytes] = field(default_factory=dict)
 
     def put(self, data: bytes, path: str, mode: int = 0o600, timeout_s: float = 60) -> None:

@@ -144,7 +144,10 @@ def test_it_says_hello_runs_a_command_and_ends_with_its_input(talk: Talk) -> Non
 
 
 def test_scratch_edit_and_remove_work_under_it(talk: Talk) -> None:
-    path = talk.ask(1, "files.scratch", name=f"test-{os.getpid()}")["done"]["path"]
+    assert "lease" in talk.ask(4, "lease.open", lease_s=60)["done"]
+    made = talk.ask(1, "files.scratch", name=f"test-{os.getpid()}")
+    path = made["done"]["path"]
+    assert made["changes"] == [{"what": f"scratch folder {path} made", "undone": False}]
     try:
         Path(path, "a.cs").write_text("one\ntwo\n" * 20)
         args = {"folder": path, "seed": 5, "files": 1, "pattern": "*.cs", "share": 0.1}

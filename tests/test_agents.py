@@ -131,11 +131,11 @@ def test_the_bundle_knows_its_own_text_as_a_file_and_from_the_loader(tmp_path: P
     assert told.stdout.decode() == f"{len(made.source)} ['watch', 'F'] é\n"
     argv = bundling.launcher(made, "mark", True)
     told = subprocess.run([*isolated, *argv[3:]], input=made.source, capture_output=True, check=True)
-    assert told.stdout.decode() == f"{len(made.source)} ['privileged'] é\n"
+    assert told.stdout.decode() == f"mark need\n{len(made.source)} ['privileged'] é\n"
     told = subprocess.run(
         [*isolated, *argv[3:]], input=made.source[:-1] + b" ", capture_output=True, check=False
     )
-    assert (told.returncode, told.stdout) == (1, b"")
+    assert (told.returncode, told.stdout) == (1, b"mark need\n")
     assert b"arrived changed" in told.stderr
     told = subprocess.run([*isolated, *argv[3:]], input=made.source[:-1], capture_output=True, check=False)
     assert b"did not arrive whole" in told.stderr
@@ -182,7 +182,7 @@ def test_without_a_way_to_root_the_host_lacks_it(machine: Machine) -> None:
 
 
 def test_sudo_that_asks_for_a_password_is_told(tmp_path: Path) -> None:
-    script = "read line; echo 'sudo: es ist ein Passwort notwendig' >&2; exit 1"
+    script = "echo 'sudo: es ist ein Passwort notwendig' >&2; exit 1"
     seen: list[list[str]] = []
 
     def sudo(argv: list[str]) -> list[str]:
@@ -191,9 +191,9 @@ def test_sudo_that_asks_for_a_password_is_told(tmp_path: Path) -> None:
 
     with pytest.raises(HostLacks) as caught:
         agents.started(Machine(tmp_path, sudo), privileged=True, root="sudo")
-    assert seen[0][:3] == ["sudo", "-n", "--"]
+    assert seen[0][:5] == ["env", "LC_ALL=C", "sudo", "-n", "--"]
     assert "Passwort" in str(caught.value)
-    assert "NOPASSWD" in caught.value.advice
+    assert "--sudoers" in caught.value.advice
 
 
 def test_no_python_an_old_one_and_a_shell_that_ends(tmp_path: Path) -> None:

@@ -104,7 +104,7 @@ class World:
             testbed=self._testbed,
             check=self._check,
             commands=lambda lab, experiment: {"desk-1": [["svn", "checkout", "a b"]]},
-            revert=lambda lab: {"server": ["the line"], "client": []},
+            revert=lambda lab, force: {"server": ["the line", *["a living run"] * force], "client": []},
             tied_lab=self._tied,
             window=lambda: self._open,
             display_there=lambda: self.display,
@@ -385,6 +385,11 @@ def test_revert_says_what_it_took_back(world: World) -> None:
     told = world.call("revert", str(world.profile))
     assert told.exit_code == 0
     assert told.stdout == "server: the line\nclient: nothing was left to take back\n"
+
+
+def test_revert_takes_from_the_living_only_when_told_to(world: World) -> None:
+    assert "living" not in world.call("revert", str(world.profile)).stdout
+    assert "server: a living run" in world.call("revert", "--force", str(world.profile)).stdout
 
 
 def test_demo_makes_a_lab_runs_and_takes_it_down(world: World) -> None:

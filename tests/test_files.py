@@ -3,12 +3,8 @@
 from __future__ import annotations
 
 import os
-import signal
 import stat
-import subprocess
-import sys
 import threading
-import time
 from pathlib import Path
 from typing import Any
 
@@ -52,41 +48,6 @@ def test_a_scratch_folder_is_private_marked_and_made_once(scratch: Path, tmp_pat
     (scratch / "kept").write_text("x")
     assert files.scratch({"name": "client-1"}, CALL)["path"] == str(scratch)
     assert (scratch / "kept").exists()
-
-
-@pytest.mark.parametrize("number", [signal.SIGKILL, None])
-def test_a_scratch_folder_goes_with_its_agent_however_that_ends(tmp_path: Path, number: int | None) -> None:
-    holder = """
-import sys
-from ssh_agents import files, protocol
-call = protocol.Call(lambda *_: None, lambda: False, lambda _: False, lambda _: "", lambda _: None)
-print(files.scratch({"name": "a"}, call)["path"], files.scratch({"name": "b"}, call)["path"], flush=True)
-sys.stdin.read()
-"""
-    place = tmp_path / "with 'signs; $HOME and spaces"
-    place.mkdir()
-    (place / "others").write_text("x")
-    with subprocess.Popen(
-        [sys.executable, "-c", holder],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-        env={**os.environ, "TMPDIR": str(place)},
-    ) as process:
-        assert process.stdout is not None
-        assert process.stdin is not None
-        assert process.stdout.readline().strip().endswith("/b")
-        base = place / f"branchlab-{os.getuid()}"
-        (base / "a" / "work" / "deep").mkdir(parents=True)
-        if number is None:
-            process.stdin.close()
-        else:
-            process.send_signal(number)
-        process.wait(30)
-    end = time.monotonic() + 30
-    while base.exists() and time.monotonic() < end:
-        time.sleep(0.02)
-    assert [item.name for item in place.iterdir()] == ["others"]
 
 
 @pytest.mark.parametrize("name", ["", ".", "..", "a/b", ".hidden", "a\0", "x" * 65, "a b", "é", "a\n"])

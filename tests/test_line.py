@@ -107,6 +107,7 @@ def test_a_filter_of_somebody_else_is_no_rule() -> None:
 
 
 def test_netem_holds_the_queue_and_what_is_under_way() -> None:
+    """Field fault: netem's default 1000-packet queue drops at high rate × delay."""
     rates = Rates(100_000_000, 12_500_000)
     text = line_tc.tree("eth0", rates, Delay(0.2, 0.01, 0.015), 1500, "add")[-1]
     words = text.split()
@@ -185,6 +186,7 @@ def test_rate_of_a_fast_line(bed: Bed) -> None:
 
 @pytest.mark.lab
 def test_ipv6_is_limited_as_well(bed: Bed) -> None:
+    """Field fault: only IPv4 is shaped."""
     bed.apply(1_000_000, 2_000_000)
     for direction, rate in (("down", 2e6), ("up", 1e6)):
         found = bed.fetch("c1", 250_000, direction, SERVER6)
@@ -234,6 +236,7 @@ def test_a_full_queue_drops(bed: Bed) -> None:
 
 @pytest.mark.lab
 def test_changing_a_line_leaves_no_unlimited_gap(bed: Bed) -> None:
+    """Field fault: unlimited gap between del and add."""
     bed.apply(2_000_000, 2_000_000)
     began = time.monotonic()
     talk = bed.host("c1").start("probe.fetch", address=SERVER, port=bed.port, bytes=500_000, direction="down")
@@ -263,6 +266,7 @@ def test_lifting_leaves_what_was_there(bed: Bed) -> None:
 
 @pytest.mark.lab
 def test_a_line_that_somebody_touched_is_not_called_applied(bed: Bed) -> None:
+    """Field fault: clean-up aborts if someone already cleaned."""
     for words in (
         "qdisc del dev eth0 root",
         "qdisc del dev eth0 ingress",
@@ -280,6 +284,7 @@ def test_a_line_that_somebody_touched_is_not_called_applied(bed: Bed) -> None:
 
 @pytest.mark.lab
 def test_a_device_with_dots_and_a_queue_of_somebody() -> None:
+    """Field fault: dot in interface name breaks tool."""
     with net() as made:
         made.host("a")
         made.host("b")
@@ -298,7 +303,7 @@ def test_a_device_with_dots_and_a_queue_of_somebody() -> None:
         made.run("a", *["tc", "qdisc", "replace", "dev", "em0.69", "root", "pfifo"])
         made.run("a", *["tc", "qdisc", "del", "dev", "em0.69", "root"])
         made.run("a", *["tc", "qdisc", "add", "dev", "em0.69", "ingress"])
-        with pytest.raises(FailedError, match="ingress filters that somebody set up"):
+        with pytest.raises(FailedError, match=r"queues that somebody set up .ingress ffff:"):
             root.ask("line.apply", **wanted)
         assert "htb 1:" in before
 

@@ -34,7 +34,14 @@ ALL = {
 def seen(role: Role, without: str = "", leases: int = 0, **given: Any) -> list[Checked]:
     """What is said of a host that lacks one program."""
     asked = {name: None if name == without else ALL[name] for name in rig_hosts.TOOLS[role]}
-    verbs = {"leases": lambda args: {"leases": [{}] * leases}}
+    dead = [
+        {
+            "lease": f"lease-{number}", "alive": False, "earlier_boot": False, "held": "",
+            "who": f"alice on desk-{number}", "what": ["the line"],
+        }
+        for number in range(leases)
+    ]  # fmt: skip
+    verbs = {"leases": lambda args: {"leases": dead}}
     one = connected("host", role, verbs, facts={**FACTS, "tools": asked}, **given)
     return list(checking._host(one))
 
@@ -86,10 +93,12 @@ def test_a_server_that_cannot_be_changed_can_hold_no_line(role: Role) -> None:
 
 
 def test_what_earlier_runs_left_is_told_and_is_no_fault() -> None:
-    left = seen(Role.CLIENT, leases=2)[-1]
-    assert left.ok
-    assert "2 sessions" in left.text
-    assert "revert" in left.advice
+    left = seen(Role.CLIENT, leases=2)[-2:]
+    assert all(one.ok for one in left)
+    assert [one.text for one in left] == [
+        f"left by alice on desk-{number}: the line. The next run takes it back" for number in range(2)
+    ]
+    assert "revert" in left[0].advice
 
 
 # ---- a real lab
@@ -157,7 +166,10 @@ def _revert_somebody_elses(lab: Embedded, before: Hosts) -> None:
         server = rig_hosts.only(hosts, Role.SERVER)
         server.privileged.ask("line.apply", LIMITED)
         assert Hosts.of(lab.folder).looks["server"] != before.looks["server"]
-        undone = machines.revert(lab.lab)
+        with pytest.raises(HostTrouble, match="this host is held by"):
+            machines.revert(lab.lab)
+        assert "htb" in real_runs.on(lab.folder, "server", "tc qdisc show")
+        undone = machines.revert(lab.lab, force=True)
         assert list(undone) == ["server", "proxy", "client"]
         assert any("line" in text for text in undone["server"])
         assert undone["proxy"] == undone["client"] == []

@@ -152,7 +152,7 @@ LOSSY = replace(PLAIN, loss=0.02)
     ("can", "line", "delay", "refused"),
     [
         ({}, LINE, None, ""),
-        ({"refuse": "no HTB in this kernel"}, PLAIN, None, "no HTB"),
+        ({"refuse": "no HTB in this kernel", "replaceable": False}, PLAIN, None, "no HTB"),
         ({"refuse": "no HTB in this kernel"}, AS_IT_IS, None, ""),
         ({"kinds": {}}, PLAIN, None, ""),
         ({"kinds": {}}, LINE, None, "can do none of them"),

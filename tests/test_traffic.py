@@ -123,6 +123,55 @@ def test_a_table_that_vanished_is_said(hosts: Net) -> None:
     assert hosts.run("server", "nft", "list", "ruleset") == others != before
 
 
+FOREIGN = """\
+table inet firewall {
+  counter i6331 { packets 5 bytes 500 }
+  chain input { type filter hook input priority 0; policy accept;
+    ip saddr 10.77.0.11 tcp dport 22 accept
+    counter name i6331
+  }
+  chain output { type filter hook output priority -310; policy accept; }
+}
+table ip branchlab {
+  chain input { type filter hook input priority 5; policy accept;
+    meta mark 7 drop
+  }
+}
+table ip6 branchlab {
+  chain output { type filter hook output priority 5; policy accept;
+    meta mark 7 drop
+  }
+}
+"""
+"""Tables of somebody else: chains and a counter of the very names that ours have, and a table of our name."""
+
+
+def _rules(hosts: Net) -> list[str]:
+    """What each table of theirs holds, with the kernel's numbers of rules and without counters' figures."""
+    names = (["inet", "firewall"], ["ip", "branchlab"], ["ip6", "branchlab"])
+    return [hosts.run("server", "nft", "-s", "-a", "list", "table", *name) for name in names]
+
+
+@pytest.mark.lab
+def test_tables_of_others_are_never_touched(hosts: Net) -> None:
+    hosts.run("server", "sh", "-c", 'printf %s "$1" | nft -f -', "sh", FOREIGN)
+    before = _rules(hosts)
+    everything = hosts.run("server", "nft", "-s", "-a", "list", "ruleset")
+    root = hosts.agent("server", privileged=True)
+    root.ask("lease.open", lease_s=60)
+    root.ask("traffic.start", peers=PEERS)
+    assert _rules(hosts) == before
+    _transfer(hosts, "c1", SERVER, 10_000, "up")
+    assert root.ask("traffic.read")["counters"]["c1"]["in_bytes"] >= 10_000
+    root.ask("traffic.start", peers=PEERS[:1])
+    assert set(root.ask("traffic.read")["counters"]) == {"c1"}
+    root.ask("lease.close")
+    assert _rules(hosts) == before
+    assert root.ask("revert")["undone"] == []
+    assert _rules(hosts) == before
+    assert hosts.run("server", "nft", "-s", "-a", "list", "ruleset") == everything
+
+
 @pytest.mark.lab
 def test_wrong_peers_are_refused(hosts: Net) -> None:
     root = hosts.agent("server", privileged=True)

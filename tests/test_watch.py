@@ -214,6 +214,18 @@ def test_a_lease_lives_while_it_is_renewed_and_lapses_then(toys: Toys, tmp_path:
     assert agent.ask("lease.open", lease_s=30)["lease"] != lease
 
 
+def test_a_change_under_way_when_the_agent_was_killed_is_undone_too(toys: Toys, tmp_path: Path) -> None:
+    """As by a tool that the agent had started, and that lives on."""
+    agent = toys.agent()
+    opened = agent.ask("lease.open", lease_s=300)
+    agent.ask("toy.make", path=str(tmp_path / "one"))
+    agent.kill()
+    until(lambda: not (tmp_path / "one").exists())
+    (tmp_path / "one").touch()
+    until(lambda: not Path(opened["folder"]).exists())
+    assert not (tmp_path / "one").exists()
+
+
 def test_a_change_under_way_when_the_lease_lapsed_is_undone_too(toys: Toys, tmp_path: Path) -> None:
     agent = toys.agent()
     opened = agent.ask("lease.open", lease_s=0.5)
@@ -318,6 +330,22 @@ def test_a_lease_of_another_network_is_left_alone(place: Path) -> None:
     Path(lease.folder).mkdir()
     leases.write(lease.path("lease.json"), json.dumps({"net": "0-0", "boot_id": leases.boot_id()}))
     assert leases.every() == []
+
+
+@pytest.mark.lab
+def test_a_network_that_is_gone_is_not_mistaken_for_a_later_one() -> None:
+    """Its number is used again at once."""
+    code = f"import sys; sys.path.insert(0, {str(ROOT)!r})\n"
+    code += "from ssh_agents import private; print(private.net_namespace())"
+    found = [
+        subprocess.run(
+            ["unshare", "--net", sys.executable, "-c", code], capture_output=True, text=True, check=True
+        ).stdout
+        for _ in range(4)
+    ]
+    if found[0].count("-") < 2:
+        pytest.skip("this kernel gives networks no cookie (before 5.14)")
+    assert len(set(found)) == 4
 
 
 def test_an_unsafe_folder_is_not_used(tmp_path: Path) -> None:

@@ -4,28 +4,33 @@ from __future__ import annotations
 
 import logging
 import queue
-import re
-import secrets
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections import deque
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import Any, Protocol, Self
 
-from lab.agents.bundling import bundle, launcher
+from lab.agents import starting
+from lab.agents.bundling import bundle as bundle
+from lab.agents.starting import START_S, TICK_S, Password, quoted
+from lab.agents.starting import PasswordRefused as PasswordRefused
 from lab.errors import AgentRefused, ConnectionLost, HostLacks, LabError, Stopped
 from lab.stop import Stop
 from ssh_agents import protocol
 
 log = logging.getLogger(__name__)
 
-TICK_S = 0.1
-"""A wait looks at its `Stop` this often."""
-START_S = 20.0
-"""How long an agent may take from its start to its `hello`."""
 CLOSE_S = 10.0
 """How long an agent may take to end its work, and to undo, after the end of its input."""
-MAX_NOISE = 1 << 20
+OPEN_S = 90.0
+"""How long opening a lease may take: what a dead session left is taken back first."""
+BUSY_ADVICE = (
+    "Wait until that run has ended, or agree with its owner. If you know that nobody needs it:"
+    " branchlab revert --force PROFILE."
+)
 
 
 class Process(Protocol):
@@ -64,8 +69,8 @@ class Connection(Protocol):
         """The host's name in the lab."""
         ...
 
-    def start(self, argv: Sequence[str]) -> Process:
-        """Start a program with these arguments."""
+    def start(self, argv: Sequence[str], *, terminal: bool = False) -> Process:
+        """Start a program with these arguments; on a raw terminal of its own, which mixes both outputs."""
         ...
 
 
@@ -74,115 +79,34 @@ def started(
     *,
     privileged: bool = False,
     root: str = "none",
+    helper: Agent | None = None,
+    password: Password | None = None,
+    kept: bool = True,
     timeout_s: float = START_S,
     stop: Stop | None = None,
 ) -> Agent:
-    """An agent that has said `hello`. `root` is the host's way to its rights: none, direct or sudo.
+    """An agent that has said `hello`. `root` is the host's way to its rights: none, direct, sudo or doas.
 
-    Raises HostLacks where Python or the rights are missing, ConnectionLost, and Stopped.
+    `helper`, the ordinary agent of the same host, looks for an installed copy. `password` is asked only if
+    sudo or doas asks. Without `kept` nothing is left in the user's cache folder. Raises HostLacks where Python
+    or the rights are missing (PasswordRefused for a wrong password), ConnectionLost, and Stopped.
     """
-    made, mark = bundle(), secrets.token_hex(8)
-    argv = launcher(made, mark, privileged)
-    if privileged and root not in ("direct", "sudo"):
+    if not privileged:
+        begun = starting.ordinary(connection, kept=kept, timeout_s=timeout_s, stop=stop)
+    elif root == "direct":
+        begun = starting.direct(connection, timeout_s=timeout_s, stop=stop)
+    elif root in ("sudo", "doas"):
+        begun = starting.raised(
+            connection, root, helper=helper, password=password, timeout_s=timeout_s, stop=stop
+        )
+    else:
         raise HostLacks(
             "the lab has no way to change this host (it is given as root = none)",
             host=connection.name,
-            advice="Set sudo = true for this host in the profile, or log in as root.",
+            advice='Write root = "sudo" or "doas" for this host in the profile, or log in as root'
+            ' (root = "direct").',
         )
-    if privileged and root == "sudo":
-        argv = ["sudo", "-n", "--", *argv]
-    process = connection.start(argv)
-    try:
-        greeting = _Greeting(process, connection.name, time.monotonic() + timeout_s, stop)
-        if privileged or greeting.needs_source(mark):
-            greeting.send(made.source)
-        hello = greeting.hello()
-    except BaseException:
-        process.close()
-        raise
-    return Agent(process, connection.name, hello, greeting.rest)
-
-
-class _Greeting:
-    """The part of a conversation in which the login shell's own words may still come."""
-
-    def __init__(self, process: Process, host: str, end: float, stop: Stop | None) -> None:
-        self.rest = b""
-        self._process, self._host, self._end, self._stop = process, host, end, stop
-
-    def send(self, data: bytes) -> None:
-        try:
-            self._process.write(data)
-        except ConnectionLost:
-            log.debug("%s: did not take the agent", self._host)  # reading tells why
-
-    def needs_source(self, mark: str) -> bool:
-        """The loader's word on whether the host has this version already."""
-        return self._until(re.compile(rb"%s (have|need)\n" % mark.encode())).group(1) == b"need"
-
-    def _until(self, mark: re.Pattern[bytes]) -> re.Match[bytes]:
-        """Read up to and including `mark`; what comes before it is noise."""
-        while (found := mark.search(self.rest)) is None:
-            if len(self.rest) > MAX_NOISE:
-                raise self._trouble("printed more than 1 MiB before the agent spoke")
-            self._more()
-        if found.start():
-            noise = self.rest[: found.start()][:200]
-            log.info("%s: noise before the agent's first word: %r", self._host, noise)
-        self.rest = self.rest[found.end() :]
-        return found
-
-    def hello(self) -> dict[str, Any]:
-        """Ask for the first word under a random number, which also marks the end of the noise."""
-        number = secrets.randbelow(1 << 40) + (1 << 40)
-        self.send(protocol.encode({"id": number, "verb": "hello", "args": {}}))
-        line = self._until(re.compile(rb'\{"id":%d,.*\n' % number)).group()
-        facts = protocol.decode(line).get("done")
-        if not isinstance(facts, dict) or facts.get("version") != protocol.VERSION:
-            raise self._trouble(f"answered {line[:200]!r} instead of hello")
-        return facts
-
-    def _more(self) -> None:
-        while True:
-            if self._stop is not None:
-                self._stop.check()
-            if time.monotonic() > self._end:
-                raise self._trouble("did not say hello in time")
-            with suppress(TimeoutError):
-                data = self._process.read(TICK_S)
-                break
-        if not data:
-            raise self._ended()
-        self.rest += data
-
-    def _trouble(self, text: str) -> ConnectionLost:
-        return ConnectionLost(f"the agent {text}{_quoted(self._process.errors())}", host=self._host)
-
-    def _ended(self) -> LabError:
-        status, said = self._process.exit(5), self._process.errors()
-        # sudo speaks its user's language; its name before the agent's first word says enough.
-        if "sudo:" in said or "sudo-rs:" in said:
-            return HostLacks(
-                f"sudo did not start the agent{_quoted(said)}",
-                host=self._host,
-                tried="sudo -n python3",
-                advice="Let this user run python3 under sudo without a password (NOPASSWD in sudoers), or"
-                " log in as root. Typing sudo's password into BranchLab comes in a later version.",
-            )
-        if status in (126, 127) or "branchlab: python3" in said:
-            return HostLacks(
-                f"the agent needs python3, version 3.8 or newer{_quoted(said)}",
-                host=self._host,
-                tried="python3 -I -S",
-                advice="Install python3 on the host (Debian, Ubuntu: apt-get install python3).",
-            )
-        before = _quoted(self.rest.decode("utf-8", "replace")) if self.rest else ""
-        return self._trouble(f"ended before its first word (exit status {status}){before}")
-
-
-def _quoted(text: str) -> str:
-    tail = text.strip()[-600:]
-    return f"; it said: {tail}" if tail else ""
+    return Agent(begun.process, connection.name, begun.hello, begun.rest, begun.notice)
 
 
 class Conversation:
@@ -327,18 +251,31 @@ def _give_back(shared: queue.SimpleQueue[tuple[Conversation, dict[str, Any] | No
             conversation.put(message)
 
 
+@dataclass(frozen=True, slots=True)
+class Change:
+    """Something that was changed on a host, or taken back (`undone`). `at` is when this side heard of it."""
+
+    at: str
+    what: str
+    undone: bool
+
+
 class Agent:
     """An agent that runs on a host: requests go out from any thread, one pump brings the answers in.
 
-    Attributes: `host`, the host's name; `hello`, what the agent said of itself.
+    Attributes: `host`, the host's name; `hello`, what the agent said of itself; `notice`, what a person should
+    know of how it was started (empty: nothing).
     """
 
-    def __init__(self, process: Process, host: str, hello: dict[str, Any], begun: bytes = b"") -> None:
-        self.host, self.hello = host, hello
+    def __init__(
+        self, process: Process, host: str, hello: dict[str, Any], begun: bytes = b"", notice: str = ""
+    ) -> None:
+        self.host, self.hello, self.notice = host, hello, notice
         self._process = process
         self._lock = threading.Lock()
         self._number = 0
         self._open: dict[int, Conversation] = {}
+        self._changes: deque[Change] = deque()
         self._ended = False
         self._pump = threading.Thread(target=self._pull, args=(begun,), name=f"agent-{host}", daemon=True)
         self._pump.start()
@@ -353,6 +290,12 @@ class Agent:
     def alive(self) -> bool:
         """False once the stream has ended."""
         return not self._ended
+
+    def changes(self) -> Iterator[Change]:
+        """What was changed on the host through this agent, and taken back, since this was last asked."""
+        with suppress(IndexError):
+            while True:
+                yield self._changes.popleft()
 
     def ask(
         self, verb: str, args: dict[str, Any] | None = None, timeout_s: float = 30, stop: Stop | None = None
@@ -401,7 +344,7 @@ class Agent:
 
     def lost(self, text: str) -> ConnectionLost:
         """The error for a conversation that cannot go on, with the end of what the agent complained of."""
-        return ConnectionLost(f"{text}: the agent has ended{_quoted(self._process.errors())}", host=self.host)
+        return ConnectionLost(f"{text}: the agent has ended{quoted(self._process.errors())}", host=self.host)
 
     def _send(self, message: dict[str, Any]) -> None:
         data = protocol.encode(message)
@@ -438,6 +381,9 @@ class Agent:
     def _hand_out(self, line: bytes) -> None:
         message = protocol.decode(line)
         number = message["id"]
+        at = datetime.now(UTC).isoformat(timespec="milliseconds")
+        for one in message.get("changes", ()):
+            self._changes.append(Change(at=at, what=str(one["what"]), undone=bool(one["undone"])))
         with self._lock:
             conversation = self._open.get(number)
             if "event" not in message:
@@ -511,12 +457,20 @@ class Lease:
 
 
 @contextmanager
-def renewed(agent: Agent, lease_s: float = 30.0) -> Iterator[Lease]:
+def renewed(agent: Agent, lease_s: float = 30.0, owner: Mapping[str, str] | None = None) -> Iterator[Lease]:
     """A lease on the agent's host, renewed each sixth of its time by a thread; given back at the end.
 
-    A failure while giving back is raised, since the host may still be limited until the lease ends.
+    `owner` (user, controller, run, purpose, session) is told to whoever comes second: to them this raises
+    AgentRefused, `busy`. What dead sessions left on the host is taken back first. A failure while giving back
+    is raised, since the host may still be limited until the lease ends.
     """
-    opened = agent.ask("lease.open", {"lease_s": lease_s})
+    asked: dict[str, Any] = {"lease_s": lease_s} | ({"owner": dict(owner)} if owner else {})
+    try:
+        opened = agent.ask("lease.open", asked, timeout_s=OPEN_S)
+    except AgentRefused as error:
+        if error.kind == "busy":
+            error.advice = BUSY_ADVICE
+        raise
     lease = Lease(agent, str(opened["lease"]), lease_s)
     try:
         yield lease

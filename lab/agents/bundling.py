@@ -37,10 +37,58 @@ class _Bundled:
 
 _SOURCES = {
 '''
-_FOOT = """}
+_FOOT = r"""}
+
+
+def _leave_the_terminal():
+    '''A terminal that sudo or doas insisted on has no end of input, and mixes both outputs.
+
+    So what comes in goes through a pipe, which ends at the sign for it (no message holds one), and only
+    answers go out. When the terminal goes, its end is the end of input too, and no signal.
+    '''
+    import os, signal, termios, threading, tty
+
+    tty.setraw(0, termios.TCSANOW)  # what has come in already stays
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    terminal, (reader, writer) = os.dup(0), os.pipe()
+    os.dup2(reader, 0)
+    os.close(reader)
+    nothing = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nothing, 2)
+    os.close(nothing)
+
+    def pump():
+        try:
+            end = b""
+            while not end:
+                data, end, _ = os.read(terminal, 65536).partition(b"\4")
+                if not data:
+                    break
+                while data:
+                    data = data[os.write(writer, data) :]
+        except OSError:
+            pass
+        os.close(writer)
+
+    threading.Thread(target=pump, daemon=True).start()
+
+
+def _begin():
+    import os
+
+    if os.isatty(0):
+        _leave_the_terminal()
+    if globals().get("__file__", "").startswith("/usr/local/lib/branchlab/"):  # ssh_agents.installed.FOLDER
+        import hashlib
+
+        # sudo may ask for a password or not: only now is it known who reads what comes next.
+        os.write(1, b"branchlab %s\n" % hashlib.sha256(BUNDLE_TEXT.encode()).hexdigest().encode())
+
+
 if "BUNDLE_TEXT" not in globals():  # a loader that read the text itself has set it
     with open(__file__, "rb") as _file:
         BUNDLE_TEXT = _file.read().decode("utf-8")
+_begin()
 sys.meta_path.insert(0, _Bundled())
 from ssh_agents.__main__ import main
 
@@ -49,13 +97,21 @@ sys.exit(main())
 
 # What `python3 -c` is given. It takes: digest, length, mark, "cached" or "memory", then the agent's own
 # words. "cached" keeps the text in the user's cache folder, and runs what it read and checked, not the file.
-# "memory" is for root: nothing that the user can write is ever read.
+# "memory" is for root: nothing that the user can write is ever read. Both say when they read what comes next.
 _LOADER = r"""
 import hashlib, os, sys
 digest, length, mark, way = sys.argv[1], int(sys.argv[2]), sys.argv[3], sys.argv[4]
 del sys.argv[1:5]
 if sys.version_info < (3, 8):
     sys.exit("branchlab: python3 is %s here, and the agent needs 3.8 or newer" % sys.version.split()[0])
+
+if os.isatty(0):
+    import termios, tty
+    tty.setraw(0, termios.TCSANOW)
+
+def asked_for():
+    os.write(1, ("%s need\n" % mark).encode())
+    return taken()
 
 def taken():
     text = bytearray()
@@ -102,7 +158,7 @@ def cached():
         kept(text, folder, path)
     return text
 
-BUNDLE_TEXT = (cached() if way == "cached" else taken()).decode("utf-8")
+BUNDLE_TEXT = (cached() if way == "cached" else asked_for()).decode("utf-8")
 exec(compile(BUNDLE_TEXT, "branchlab-agent", "exec"))
 """
 
@@ -140,9 +196,12 @@ def bundle(package: Traversable | None = None) -> Bundle:
     return Bundle(source, hashlib.sha256(source).hexdigest())
 
 
-def launcher(made: Bundle, mark: str, privileged: bool) -> list[str]:
-    """The argument list that starts the bundle on a host, without sudo."""
+def launcher(made: Bundle, mark: str, privileged: bool, *, kept: bool = True) -> list[str]:
+    """The argument list that starts the bundle on a host, without sudo. `kept`: in the user's cache folder.
+
+    It says `MARK need` when it reads the source, `MARK have` when it needs none.
+    """
     # Base64 has no character that any login shell treats as its own, and a newline is an error to csh.
     code = f'import binascii;exec(binascii.a2b_base64("{base64.b64encode(_LOADER.encode()).decode()}"))'
-    way = ["memory", "privileged"] if privileged else ["cached"]
+    way = ["memory", "privileged"] if privileged else ["cached" if kept else "memory"]
     return ["python3", "-I", "-S", "-c", code, made.digest, str(len(made.source)), mark, *way]

@@ -37,6 +37,22 @@ class Checked(Protocol):
         """What to do about it; empty where nothing is to be done."""
 
 
+class Told(Protocol):
+    """What is said of one host, line by line."""
+
+    @property
+    def host(self) -> str:
+        """The host's name."""
+
+    @property
+    def lines(self) -> tuple[str, ...]:
+        """What is said."""
+
+    @property
+    def ok(self) -> bool:
+        """False where the host could not be asked."""
+
+
 class Window(Protocol):
     """`gui.app.main`: opens the window, and comes back with an exit code once it is closed."""
 
@@ -52,15 +68,17 @@ class Window(Protocol):
 
 def _machines(lab: Lab) -> Testbed:
     from lab import store
+    from lab.cli import passwords
     from lab.machines import Machines
 
-    return Machines(lab, store.data_folder() / "vcs")
+    return Machines(lab, store.data_folder() / "vcs", passwords=passwords.signed_in(lab))
 
 
 def _check(lab: Lab, experiment: Experiment | None) -> Sequence[Checked]:
     from lab import machines
+    from lab.cli import passwords
 
-    found: Sequence[Checked] = machines.check(lab, experiment)
+    found: Sequence[Checked] = machines.check(lab, experiment, passwords.signed_in(lab))
     return found
 
 
@@ -71,11 +89,35 @@ def _commands(lab: Lab, experiment: Experiment) -> Mapping[str, Sequence[str | S
     return told
 
 
-def _revert(lab: Lab) -> Mapping[str, Sequence[str]]:
+def _revert(lab: Lab, force: bool) -> Mapping[str, Sequence[str]]:
     from lab import machines
+    from lab.cli import passwords
 
-    undone: Mapping[str, Sequence[str]] = machines.revert(lab)
+    known = passwords.signed_in(lab)
+    undone: Mapping[str, Sequence[str]] = machines.revert(lab, force=force, passwords=known)
     return undone
+
+
+def _sudoers(lab: Lab) -> Sequence[Told]:
+    from lab.rig import requirements
+
+    told: Sequence[Told] = requirements.sudoers(lab)
+    return told
+
+
+def _requirements(lab: Lab, experiments: Sequence[Experiment]) -> Sequence[Told]:
+    from lab.rig import requirements
+
+    told: Sequence[Told] = requirements.requirements(lab, tuple(experiments))
+    return told
+
+
+def _forget(lab: Lab) -> Mapping[str, Sequence[str]]:
+    from lab.cli import passwords
+    from lab.rig import requirements
+
+    removed: Mapping[str, Sequence[str]] = requirements.forget(lab, passwords.signed_in(lab))
+    return removed
 
 
 @contextmanager
@@ -142,7 +184,10 @@ class Parts:
     testbed: Callable[[Lab], Testbed] = _machines
     check: Callable[[Lab, Experiment | None], Sequence[Checked]] = _check
     commands: Callable[[Lab, Experiment], Mapping[str, Sequence[str | Sequence[str]]]] = _commands
-    revert: Callable[[Lab], Mapping[str, Sequence[str]]] = _revert
+    revert: Callable[[Lab, bool], Mapping[str, Sequence[str]]] = _revert
+    sudoers: Callable[[Lab], Sequence[Told]] = _sudoers
+    requirements: Callable[[Lab, Sequence[Experiment]], Sequence[Told]] = _requirements
+    forget: Callable[[Lab], Mapping[str, Sequence[str]]] = _forget
     tied_lab: Callable[[], AbstractContextManager[Path]] = _tied_lab
     window: Callable[[], Window] = _window
     display_there: Callable[[], bool] = display_there

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from lab.agents import BUSY_ADVICE, Agent
+from lab.credentials import Passwords
 from lab.errors import AgentRefused, HostTrouble, LabError
 from lab.model import Experiment, Lab, Role
-from lab.rig.hosts import Connected, connected
+from lab.rig.hosts import Connected, connected, owner
 from lab.rig.line import HeldLine
 from lab.stop import Stop
 
@@ -37,21 +39,22 @@ class Checked:
     advice: str = ""
 
 
-def check(lab: Lab, experiment: Experiment | None) -> tuple[Checked, ...]:
+def check(lab: Lab, experiment: Experiment | None, passwords: Passwords | None = None) -> tuple[Checked, ...]:
     """Everything that a run would need, looked at; nothing is changed. Never raises a LabError."""
+    known = passwords or Passwords()
     found: list[Checked] = []
     stop = Stop()
     reached: list[Connected] = []
     for host in lab.hosts:
         alone = Lab(name=lab.name, hosts=(host,))
         try:
-            with connected(alone, stop, lease_s=None) as (one,):
+            with connected(alone, stop, lease_s=None, passwords=known) as (one,):
                 found += _host(one)
                 reached.append(one)
         except LabError as error:
             found.append(Checked(host.name, False, str(error), error.advice))
     if len(reached) == len(lab.hosts):
-        found += _line(lab, experiment, stop)
+        found += _line(lab, experiment, stop, known)
     return tuple(found)
 
 
@@ -78,26 +81,53 @@ def _host(one: Connected) -> Iterator[Checked]:
             one.name,
             False,
             "no way to change this host is given, so no line can be limited and nothing counted",
-            f'Write root = "sudo" (or "direct") under [hosts.{one.name}].',
+            f'Write root = "sudo" (or "doas", or "direct") under [hosts.{one.name}].',
         )
-    if one.root is not None:
-        yield from _left(one)
+    elif one.root is None:
+        yield from _without_root(one)
+    elif one.root.notice:
+        yield Checked(one.name, True, one.root.notice)
+    yield from _left(one)
+
+
+def _without_root(one: Connected) -> Iterator[Checked]:
+    """What cannot be had from a host on which nothing may be changed, and why."""
+    advice = f'If it is wanted: root = "sudo" (or "doas", or "direct") under [hosts.{one.name}].'
+    why = "since no way to become root is given"
+    if one.host.role is Role.PROXY and one.host.services:
+        yield Checked(one.name, False, f"no proxy of BranchLab's own can be started here, {why}", advice)
+    if one.host.role is Role.PROXY and one.host.cache:
+        text = f"the cache is filled and purged only where {one.facts.get('user')} may write in it, {why}"
+        yield Checked(one.name, True, text, advice)
+    yield Checked(one.name, True, f"bytes that arrive here are not counted, {why}", advice)
 
 
 def _left(one: Connected) -> Iterator[Checked]:
-    leases = one.privileged.ask("leases").get("leases", [])
-    if leases:
-        yield Checked(
-            one.name,
-            True,
-            f"changes of {len(leases)} session{'' if len(leases) == 1 else 's'} are written down there",
-            "If no run is going on now: branchlab revert PROFILE.",
-        )
+    """Who holds the host now, and what sessions that are gone left there."""
+    # Where both agents are one user's, both see all.
+    leases = {found["lease"]: found for agent in _agents(one) for found in agent.ask("leases")["leases"]}
+    for found in {
+        lease["held"].partition(";")[0]: lease for lease in leases.values() if lease["alive"]
+    }.values():
+        yield Checked(one.name, False, f"held by {found['held']}", BUSY_ADVICE)
+    for found in leases.values():
+        what = "; ".join(found["what"]) or "nothing"
+        if found["earlier_boot"]:
+            text = f"written down before this host's last start by {found['who']}: {what}. It is not replayed"
+            yield Checked(one.name, True, text, "To forget it: branchlab revert PROFILE.")
+        elif not found["alive"]:
+            text = f"left by {found['who']}: {what}. The next run takes it back"
+            yield Checked(one.name, True, text, "Or at once: branchlab revert PROFILE.")
 
 
-def _line(lab: Lab, experiment: Experiment | None, stop: Stop) -> Iterator[Checked]:
+def _agents(one: Connected) -> list[Agent]:
+    """Those of a host, in the order in which they take things back: services before their folders."""
+    return [agent for agent in (one.root, one.agent) if agent is not None]
+
+
+def _line(lab: Lab, experiment: Experiment | None, stop: Stop, passwords: Passwords) -> Iterator[Checked]:
     try:
-        with connected(lab, stop, lease_s=None) as hosts:
+        with connected(lab, stop, lease_s=None, passwords=passwords) as hosts:
             line = HeldLine(hosts)
             word = line.check(stop)
             if word["refuse"]:
@@ -110,26 +140,37 @@ def _line(lab: Lab, experiment: Experiment | None, stop: Stop) -> Iterator[Check
         yield Checked(error.host or lab.name, False, str(error), error.advice)
 
 
-def revert(lab: Lab) -> dict[str, list[str]]:
-    """Take back on every host what any run left there. Raises HostTrouble after all hosts were tried."""
+def revert(lab: Lab, *, force: bool = False, passwords: Passwords | None = None) -> dict[str, list[str]]:
+    """Take back on every host what any run left there; from one that is going on only with `force`.
+
+    Raises HostTrouble after all hosts were tried.
+    """
     undone: dict[str, list[str]] = {}
     troubles: list[str] = []
+    held = 0
+    known = passwords or Passwords()
+    asked = {"force": force, "owner": owner(purpose="revert")}
     for host in lab.hosts:
-        if host.root == "none":
-            undone[host.name] = []
-            continue
         try:
-            with connected(Lab(name=lab.name, hosts=(host,)), Stop(), lease_s=None) as (one,):
+            alone = Lab(name=lab.name, hosts=(host,))
+            with connected(alone, Stop(), lease_s=None, passwords=known) as (one,):
                 undone[host.name] = [
-                    str(text) for text in one.privileged.ask("revert", timeout_s=60)["undone"]
+                    str(text)
+                    for agent in _agents(one)
+                    for text in agent.ask("revert", asked, timeout_s=120)["undone"]
                 ]
         except (HostTrouble, AgentRefused) as error:
             error.host = error.host or host.name
+            if isinstance(error, AgentRefused) and error.kind == "busy":
+                error.advice = BUSY_ADVICE
+                held += 1
             troubles.append(error.told())
     if troubles:
         done = "; ".join(f"{name}: {len(texts)} taken back" for name, texts in undone.items()) or "none"
         raise HostTrouble(
             "\n".join(troubles) + f"\nother hosts: {done}",
-            advice="What is limited there ends by itself within the lease; run revert again once the host answers.",
+            advice=""
+            if held == len(troubles)  # each said already what to do
+            else "What is limited there ends by itself within the lease; run revert again once the host answers.",
         )
     return undone

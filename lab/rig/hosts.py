@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Iterator, Sequence
+import os
+import secrets
+import socket
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
@@ -11,7 +14,9 @@ from typing import Any
 
 from lab import agents, ssh
 from lab.agents import Agent, Lease
+from lab.credentials import Passwords
 from lab.errors import AgentRefused, HostLacks, HostTrouble, LabError
+from lab.events import HostChanged
 from lab.model import Host, Lab, Role
 from lab.stop import Stop
 
@@ -53,6 +58,12 @@ class Connected:
             )
         return self.root
 
+    def account(self) -> Iterator[HostChanged]:
+        """What was changed on this host, and taken back, since this was last asked."""
+        for agent in (self.root, self.agent):
+            for change in agent.changes() if agent is not None else ():
+                yield HostChanged(host=self.name, at=change.at, what=change.what, undone=change.undone)
+
     def exempt(self) -> list[dict[str, Any]]:
         """Both ends of our own SSH connection with sshd's port: never limited, never counted.
 
@@ -65,16 +76,47 @@ class Connected:
         return [{"address": ends[end]["address"], "port": port} for end in ("peer", "own")]
 
 
+def owner(run: str = "", purpose: str = "") -> dict[str, str]:
+    """Who opens leases from here, as those are told who find the host held. One for all hosts of a session."""
+    return {
+        "user": _me(),
+        "controller": socket.gethostname(),
+        "run": run,
+        "purpose": purpose,
+        "session": secrets.token_hex(8),
+    }
+
+
+def _me() -> str:
+    """Whoever called sudo, else this process's user. Not $LOGNAME first: `setpriv` and `runuser` leave it behind."""
+    if os.environ.get("SUDO_USER"):
+        return os.environ["SUDO_USER"]
+    try:
+        import pwd
+
+        return pwd.getpwuid(os.getuid()).pw_name
+    except (ImportError, KeyError):  # Windows; a user without a name
+        return os.environ.get("USERNAME", "")
+
+
 @contextmanager
-def connected(lab: Lab, stop: Stop, *, lease_s: float | None = LEASE_S) -> Iterator[tuple[Connected, ...]]:
-    """All hosts of the lab, connected side by side; with a lease on each that can be changed (None: without).
+def connected(
+    lab: Lab,
+    stop: Stop,
+    *,
+    lease_s: float | None = LEASE_S,
+    owned_by: Mapping[str, str] | None = None,
+    passwords: Passwords | None = None,
+) -> Iterator[tuple[Connected, ...]]:
+    """All hosts of the lab, connected side by side; with a lease under both agents of each (None: without).
 
     Leaving gives the leases back first (what was changed is taken back), then ends the agents. Raises
-    HostTrouble that names each host that could not be had.
+    HostTrouble that names each host that could not be had, and AgentRefused, `busy`, with who holds a host.
     """
+    known = passwords or Passwords()
     with ExitStack() as stack:
         with ThreadPoolExecutor(max_workers=8) as pool:
-            jobs = [(host, pool.submit(_connect, host)) for host in lab.hosts]
+            jobs = [(host, pool.submit(_connect, host, known)) for host in lab.hosts]
         troubles: list[HostTrouble] = []
         hosts: list[Connected] = []
         for host, job in jobs:
@@ -94,10 +136,34 @@ def connected(lab: Lab, stop: Stop, *, lease_s: float | None = LEASE_S) -> Itera
             )
         stop.check()
         if lease_s is not None:
-            for one in hosts:
-                if one.root is not None:
-                    one.leases.append(stack.enter_context(_leased(one.root, lease_s)))
+            _lease_all(hosts, lease_s, owned_by or owner(), stack)
         yield tuple(hosts)
+
+
+def _lease_all(
+    hosts: Sequence[Connected], lease_s: float, owned_by: Mapping[str, str], stack: ExitStack
+) -> None:
+    """The server's host first, alone: of two BranchLabs that come at once, one wins. The others side by side."""
+    first = min(hosts, key=lambda one: one.host.role is not Role.SERVER)
+    stack.push(_lease(first, lease_s, owned_by))
+    with ThreadPoolExecutor(max_workers=8) as pool:
+        jobs = [pool.submit(_lease, one, lease_s, owned_by) for one in hosts if one is not first]
+    troubles = [error for job in jobs if (error := job.exception()) is not None]
+    for job in jobs:
+        if job.exception() is None:
+            stack.push(job.result())
+    if troubles:
+        raise troubles[0]
+
+
+def _lease(one: Connected, lease_s: float, owned_by: Mapping[str, str]) -> ExitStack:
+    """Both agents' leases; the privileged one's ends first, so that no service loses its folder while it runs."""
+    with ExitStack() as stack:
+        for agent in (one.agent, one.root):
+            if agent is not None:
+                one.leases.append(stack.enter_context(_leased(agent, lease_s, owned_by)))
+        return stack.pop_all()
+    raise AssertionError("an ExitStack swallowed an error")
 
 
 @contextmanager
@@ -121,27 +187,53 @@ def taken_back(undo: Callable[[], object]) -> Iterator[None]:
 
 
 @contextmanager
-def _leased(agent: Agent, lease_s: float) -> Iterator[Lease]:
+def _leased(agent: Agent, lease_s: float, owned_by: Mapping[str, str]) -> Iterator[Lease]:
     with ExitStack() as stack:
-        lease = stack.enter_context(agents.renewed(agent, lease_s))
+        lease = stack.enter_context(agents.renewed(agent, lease_s, owned_by))
         with taken_back(stack.close):
             yield lease
 
 
-def _connect(host: Host) -> tuple[Connected, ExitStack]:
+def _connect(host: Host, passwords: Passwords) -> tuple[Connected, ExitStack]:
     with ExitStack() as stack:
         connection = stack.enter_context(ssh.connect(host))
         agent = agents.started(connection)
         stack.callback(agent.close)
         root = None
         if host.root != "none":
-            root = agents.started(connection, privileged=True, root=host.root)
+            root = rooted(connection, agent, passwords)
             stack.callback(root.close)
         facts = agent.ask("facts", {"tools": TOOLS[host.role]}, timeout_s=60)
         return Connected(
             host=host, connection=connection, agent=agent, root=root, facts=facts
         ), stack.pop_all()
     raise AssertionError("an ExitStack swallowed an error")
+
+
+def signed_in(host: Host, passwords: Passwords) -> None:
+    """Become root on a host once, so that `passwords` knows what it wants. Changes nothing there."""
+    with (
+        ssh.connect(host) as connection,
+        agents.started(connection) as agent,
+        rooted(connection, agent, passwords),
+    ):
+        pass
+
+
+def rooted(connection: ssh.Connection, agent: Agent, passwords: Passwords) -> Agent:
+    """The privileged agent of a host whose ordinary one runs. Raises what `agents.started` raises."""
+    target, host = str(connection.target), connection.host
+    try:
+        return agents.started(
+            connection,
+            privileged=True,
+            root=host.root,
+            helper=agent,
+            password=lambda: passwords.password(target, host.name),
+        )
+    except agents.PasswordRefused:
+        passwords.refused(target)
+        raise
 
 
 TOOLS: dict[Role, list[str]] = {

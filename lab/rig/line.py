@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,7 +10,7 @@ from lab.agents import Agent
 from lab.errors import HostLacks, TrialFailed
 from lab.events import LineProved
 from lab.model import Line, Role
-from lab.rig.hosts import Connected, in_role, only
+from lab.rig.hosts import Connected, everywhere, in_role, only
 from lab.stop import Stop
 
 PROBE_S = 2.0
@@ -60,15 +60,49 @@ class Readback:
         )
 
 
-class HeldLine:
-    """The one line between the office hosts and the server."""
+@dataclass(frozen=True, slots=True)
+class Other:
+    """Connections between two hosts of the lab that are none of BranchLab's, told by the port that serves."""
 
-    def __init__(self, hosts: Sequence[Connected]) -> None:
+    host: str
+    peer: str
+    port: int
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """Queues that somebody set up where the line would be. `trouble` is why they would not come back the same."""
+
+    host: str
+    device: str
+    text: str
+    trouble: str = ""
+
+    @property
+    def replaceable(self) -> bool:
+        """True if it was rehearsed to come back the same, so that it is enough that the user agrees."""
+        return not self.trouble
+
+
+class HeldLine:
+    """The one line between the office hosts and the server.
+
+    With `replace`, which is given only after the user agreed, queues that somebody set up on the device are
+    replaced for as long as a line is applied.
+    """
+
+    def __init__(self, hosts: Sequence[Connected], *, replace: bool = False) -> None:
         routers = in_role(hosts, Role.ROUTER)
         self.server = only(hosts, Role.SERVER)
         self.holder = routers[0] if routers else self.server
         self._office = in_role(hosts, Role.CLIENT) + in_role(hosts, Role.PROXY)
         self._exempt = [entry for one in hosts for entry in one.exempt()]
+        self._replace = replace
+        # Those behind a UNIX socket have no SSH on any network; of the others it must be known what to leave alone.
+        networked = [one for one in hosts if not _behind_socket(one)]
+        self._apart = not networked
+        self._unknown = [one.name for one in networked if not one.exempt()]
         self.applied: Line | None = None
 
     @property
@@ -79,7 +113,33 @@ class HeldLine:
     def check(self, stop: Stop) -> dict[str, Any]:
         """What the holder's kernel can do, and why it would refuse. Changes nothing."""
         self._refuse_nobody()
-        return self.holder.privileged.ask("line.check", {"office": self.office}, stop=stop)
+        wanted = {"office": self.office, "replace": self._replace}
+        return self.holder.privileged.ask("line.check", wanted, stop=stop)
+
+    def standing(self, stop: Stop) -> Standing | None:
+        """What somebody set up where the line would be; None if nothing. Changes nothing."""
+        word = self.check(stop)
+        if not word["stands"]:
+            return None
+        return Standing(self.holder.name, word["device"], word["stands"], word["replace_trouble"] or "")
+
+    def others(self, hosts: Sequence[Connected], stop: Stop, ports: Iterable[int] = ()) -> tuple[Other, ...]:
+        """Who else has connections between these hosts now; `ports` are those of the experiment's services.
+
+        A lab whose hosts are all behind UNIX sockets is one that BranchLab made: nobody else is there.
+        """
+        if self._apart:
+            return ()
+        requests = [(one, one.root or one.agent, "others", self._asking(one, hosts, ports)) for one in hosts]
+        return merged_others({name: word["counted"] for name, word in everywhere(requests, stop).items()})
+
+    def _asking(self, one: Connected, hosts: Sequence[Connected], ports: Iterable[int]) -> dict[str, Any]:
+        peers = [
+            {"name": peer.name, "addresses": peer.addresses}
+            for peer in hosts
+            if peer is not one and peer.addresses
+        ]
+        return {"peers": peers, "exempt": self._exempt, "ports_of_ours": sorted(set(ports))}
 
     def refuse(self, lines: Sequence[Line], stop: Stop) -> None:
         """Raise HostLacks if one of these lines cannot be made here. Changes nothing."""
@@ -87,10 +147,17 @@ class HeldLine:
             return
         word = self.check(stop)
         if word["refuse"]:
-            raise HostLacks(str(word["refuse"]), host=self.holder.name)
+            advice = "Agree to the replacement (--agree qdisc)." if word["replaceable"] else ""
+            raise HostLacks(str(word["refuse"]), host=self.holder.name, advice=advice)
+        if self._unknown and any(line.loss >= 1 for line in lines):
+            raise HostLacks(
+                f"100 % loss would cut off BranchLab's own SSH to {', '.join(self._unknown)}",
+                tried="SSH_CONNECTION there, to leave that connection alone: it is not set",
+                advice="Log in without a program between sshd and the shell, or leave 100 % loss out.",
+            )
         kinds = word["kinds"]
         if (
-            any(line.delayed for line in lines)
+            any(line.delayed and not _severed(line) for line in lines)
             and not kinds.get("netem")
             and not (self.holder.host.delay and word["tun"])
         ):
@@ -131,8 +198,10 @@ class HeldLine:
             port = _listening(serving, stop)
             where = {"address": self.server.addresses[0], "port": port}
             pings = client.agent.ask("probe.ping", {**where, **_pinging(line)}, timeout_s=300, stop=stop)
-            down = _probed(client.agent, where, "down", line.download_bps, stop)
-            up = _probed(client.agent, where, "up", line.upload_bps, stop)
+            # Where everything is lost, no transfer would end.
+            rates = (None, None) if line.loss >= 1 else (line.download_bps, line.upload_bps)
+            down = _probed(client.agent, where, "down", rates[0], stop)
+            up = _probed(client.agent, where, "up", rates[1], stop)
             serving.cancel()
         return LineProved(
             line=line,
@@ -166,10 +235,36 @@ class HeldLine:
             "delay_s": line.delay_s,
             "jitter_s": line.jitter_s,
             "loss": line.loss,
+            "apart": self._apart,
+            "replace": self._replace,
         }
         if self.holder.host.delay:
             wanted["delay_port"] = self.holder.host.delay
         return wanted
+
+
+def merged_others(counted: Mapping[str, Mapping[str, Mapping[str, int]]]) -> tuple[Other, ...]:
+    """Of what each host counted ({host: {peer: {port: count}}}), each connection once.
+
+    Both ends see it; one end may not be asked, or see fewer, so the larger count of the two stands.
+    """
+    found: dict[tuple[frozenset[str], int], Other] = {}
+    for host, peers in sorted(counted.items()):
+        for peer, ports in sorted(peers.items()):
+            for port, count in ports.items():
+                key = (frozenset((host, peer)), int(port))
+                if key not in found or found[key].count < count:
+                    found[key] = Other(host, peer, int(port), count)
+    return tuple(sorted(found.values(), key=lambda one: (one.host, one.peer, one.port)))
+
+
+def _behind_socket(one: Connected) -> bool:
+    return bool(one.connection.target.path)
+
+
+def _severed(line: Line) -> bool:
+    """100 % loss and nothing else, which needs no netem."""
+    return line.loss >= 1 and not (line.delay_s or line.jitter_s)
 
 
 _NOTHING = Readback(None, None, 0.0, 0.0, 0.0, 0, "nothing applied", applied=False)

@@ -8,13 +8,12 @@ import statistics
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import asdict
-from datetime import UTC, datetime
 from typing import Any
 from urllib.parse import urlsplit
 
 from lab import recipes, vcs
 from lab.errors import BadInput, HostTrouble, LabError, TrialFailed
-from lab.events import DataMeasured, Event, HostChanged, ToolMeasured
+from lab.events import DataMeasured, Event, ToolMeasured
 from lab.model import Experiment, Role, Trial
 from lab.rig.hosts import Connected, in_role, only
 from lab.rig.logs import LogCount, Logs
@@ -91,12 +90,6 @@ class Workplace:
         if self._recipe is not None:
             yield self._data(stop)
         self._start_services(stop)
-        for one, where in self._services:
-            yield HostChanged(
-                host=one.name,
-                at=datetime.now(UTC).isoformat(timespec="milliseconds"),
-                what=f"running a {where['kind']} of its own in {where['folder']}",
-            )
         yield self._tool(stop)
         for command in self.driver.setup(self._holes):
             self._done(command, stop)

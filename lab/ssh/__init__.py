@@ -34,6 +34,9 @@ SILENT_MS = 60_000
 """A TCP connection whose bytes are not acknowledged for this long is lost (Linux: TCP_USER_TIMEOUT)."""
 KEPT_ERRORS = 65_536
 PIECE = 65_536
+END_OF_INPUT = b"\4"
+RAW_MODES = (34, 35, 36, 38, 39, 40, 50, 51, 53, 54, 55, 56, 59, 70, 72)
+"""What a terminal must not do (RFC 4254, 8): change line ends, stop, make signals, edit, echo, translate output."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,6 +140,23 @@ def _unreachable(host: Host, target: Target, error: BaseException) -> HostUnreac
     return HostUnreachable(text, host=host.name)
 
 
+def _give_terminal(channel: paramiko.Channel) -> None:
+    """A terminal without echo from its first moment: a password must not come back. Raises SSHException."""
+    message = paramiko.Message()
+    message.add_byte(paramiko.common.cMSG_CHANNEL_REQUEST)
+    message.add_int(channel.remote_chanid)
+    message.add_string("pty-req")  # RFC 4254, 6.2; paramiko's own method gives no modes
+    message.add_boolean(True)
+    message.add_string("dumb")
+    for number in (80, 24, 0, 0):
+        message.add_int(number)
+    modes = b"".join(bytes([mode, 0, 0, 0, 0]) for mode in RAW_MODES)
+    message.add_string(modes + b"\0")
+    channel._event_pending()  # type: ignore[attr-defined]
+    channel.transport._send_user_message(message)  # type: ignore[union-attr]
+    channel._wait_for_event()  # type: ignore[attr-defined]
+
+
 class Connection:
     """One host, connected. Programs and files go over it until `close`.
 
@@ -166,14 +186,17 @@ class Connection:
         """False once the transport has ended."""
         return self._transport.is_active()
 
-    def start(self, argv: Sequence[str]) -> Process:
-        """Start a program by the login shell of the user. Raises ConnectionLost."""
+    def start(self, argv: Sequence[str], *, terminal: bool = False) -> Process:
+        """Start a program by the login shell of the user; on request on a terminal of its own, raw and without
+        echo, whose end of input is one byte (4). Raises ConnectionLost."""
         try:
             channel = self._transport.open_session(timeout=CONNECT_S)
+            if terminal:
+                _give_terminal(channel)
             channel.exec_command(shlex.join(argv))  # the only place where words become a line
         except (paramiko.SSHException, OSError, EOFError) as error:
             raise self._lost(f"{argv[0]} could not be started: {error or type(error).__name__}") from error
-        return Process(channel, self.name)
+        return Process(channel, self.name, terminal=terminal)
 
     def run(self, argv: Sequence[str], data: bytes = b"", timeout_s: float = 30.0) -> Finished:
         """Start a short program, give it `data`, take all that it says, and wait for its end."""
@@ -244,8 +267,8 @@ class Connection:
 class Process:
     """A program on a host. A thread drains its standard error, so that neither stream blocks the other."""
 
-    def __init__(self, channel: paramiko.Channel, name: str) -> None:
-        self._channel, self._name = channel, name
+    def __init__(self, channel: paramiko.Channel, name: str, *, terminal: bool = False) -> None:
+        self._channel, self._name, self._terminal = channel, name, terminal
         self._errors = bytearray()
         self._lock = threading.Lock()
         self._drain = threading.Thread(target=self._drained, name=f"stderr-{name}", daemon=True)
@@ -274,6 +297,9 @@ class Process:
     def close_input(self) -> None:
         """The end of its standard input. Idempotent."""
         with contextlib.suppress(OSError, EOFError, paramiko.SSHException):
+            if self._terminal:
+                self._terminal = False
+                self._channel.sendall(END_OF_INPUT)
             self._channel.shutdown_write()
 
     def errors(self) -> str:

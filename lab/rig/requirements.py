@@ -1,0 +1,233 @@
+"""What an administrator has to know of each host: packages, ports, the one line for sudo, and every file left there.
+
+`forget` removes the last of these files.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import urlsplit
+
+from lab import agents, ssh
+from lab.credentials import Passwords
+from lab.errors import AgentRefused, HostTrouble, LabError
+from lab.model import Experiment, Host, Lab, Role
+from lab.rig.checking import NEEDED, NEEDED_FOR_SERVICES
+from lab.rig.hosts import owner, rooted
+
+PLAIN = {
+    "svn": "Subversion's client",
+    "tc": "tc and ip (iproute2)",
+    "nft": "nft (nftables)",
+    "apache2": "Apache httpd 2.4 with mod_dav_svn on the server, mod_cache_disk and mod_proxy_http on the proxy",
+    "svnadmin": "Subversion's server tools",
+}
+"""What a tool belongs to, for systems whose packages have other names."""
+DEBIAN = re.compile(r"Debian|Ubuntu|Mint|Raspbian", re.IGNORECASE)
+FOLDER = "/usr/local/lib/branchlab"
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """What is said of one host, line by line; `ok` is False where it could not be asked."""
+
+    host: str
+    lines: tuple[str, ...]
+    ok: bool = True
+
+
+def sudoers(lab: Lab) -> tuple[Told, ...]:
+    """What an administrator runs once on each host so that BranchLab may do there what it needs and no more."""
+    return tuple(_told(host, _sudoers) for host in lab.hosts)
+
+
+def requirements(lab: Lab, experiments: tuple[Experiment, ...]) -> tuple[Told, ...]:
+    """Packages, ports, the line for sudo and every file, by host. Asks the hosts, changes nothing."""
+    return tuple(
+        _told(host, lambda connection, agent: _requirements(connection, agent, lab, experiments))
+        for host in lab.hosts
+    )
+
+
+def _told(host: Host, tell: Any) -> Told:
+    """Without becoming root, and without leaving anything there but the agent in the user's cache."""
+    try:
+        with ssh.connect(host) as connection, agents.started(connection) as agent:
+            return Told(host.name, tuple(tell(connection, agent)))
+    except LabError as error:
+        error.host = error.host or host.name
+        return Told(host.name, tuple(error.told().splitlines()), ok=False)
+
+
+# The one line
+
+
+def line(root: str, user: str, python: str, path: str) -> str:
+    """The rule that allows exactly one command: no wildcard, absolute paths, no variable of the environment."""
+    if root == "doas":
+        return f"permit nopass {user} as root cmd {python} args -I -S {path} privileged"
+    # What sudoers(5) takes for its own is escaped.
+    name = re.sub(r'([\\@!=:,()"%+#\s])', r"\\\1", user)
+    return f"{name} ALL=(root) NOPASSWD: {python} -I -S {path} privileged"
+
+
+def _sudoers(connection: ssh.Connection, agent: agents.Agent) -> Iterator[str]:
+    host = connection.host
+    if host.root not in ("sudo", "doas"):
+        yield f'nothing is needed: root = "{host.root}" for this host'
+        return
+    made = agents.bundle()
+    seen, kept = agent.ask("installed", {"digest": made.digest}), agent.ask("footprint")["kept"]
+    python = seen["python"]
+    if not python:
+        yield "python3 is not in an administrator's PATH there: install it first"
+        return
+    yield from _state(seen)
+    if seen["state"] != "right":
+        yield "As root, once:"
+        yield from (f"    {words}" for words in _commands(seen["path"], f"{kept}/agent-{made.digest}.py"))
+    rule = line(host.root, connection.target.user, python, seen["path"])
+    if host.root == "doas":
+        yield "The one line in /etc/doas.conf (after any other for this user; the last one that fits counts):"
+        yield f"    {rule}"
+    else:
+        yield "The one line, in a file of its own (visudo -f /etc/sudoers.d/branchlab):"
+        yield f"    {rule}"
+    yield from (f"Of another version, to be removed: rm {FOLDER}/{name}" for name in seen["others"])
+
+
+def _state(seen: dict[str, Any]) -> Iterator[str]:
+    match seen["state"]:
+        case "right":
+            yield f"The agent of this version is installed: {seen['path']}"
+        case "changed":
+            yield f"{seen['path']} is there, but is not what its name says: find out who changed it"
+        case "unsafe":
+            yield f"The installed agent cannot be used: {seen['reason']}"
+
+
+def _commands(path: str, kept: str) -> Iterator[str]:
+    """A copy that only root can write, made from the user's and checked after that, so that nobody can slip in."""
+    yield f"install -d -o root -g root -m 0755 {FOLDER}"
+    yield f"install -o root -g root -m 0644 {shlex.quote(kept)} {path}"
+    yield f"echo '{path[-67:-3]}  {path}' | sha256sum --check || rm {path}"
+
+
+# Requirements
+
+
+def _requirements(
+    connection: ssh.Connection, agent: agents.Agent, lab: Lab, experiments: tuple[Experiment, ...]
+) -> Iterator[str]:
+    host = connection.host
+    facts = agent.ask("facts", {"tools": []}, timeout_s=60)
+    yield f"System: {facts.get('os')}; BranchLab logs in as {connection.target.user} (root = {host.root})"
+    yield from _packages(host, str(facts.get("os")))
+    yield from _ports(host, lab, experiments, facts)
+    yield "Rights:"
+    yield from (f"    {text}" for text in _sudoers(connection, agent))
+    yield "Files and folders:"
+    yield from (f"    {text}" for text in _files(host, agent))
+
+
+def _packages(host: Host, system: str) -> Iterator[str]:
+    needed = dict(NEEDED[host.role])
+    if host.services:
+        needed |= NEEDED_FOR_SERVICES.get(host.role, {})
+    if host.root in ("sudo", "doas", "direct"):
+        needed |= {"nft": "nftables"}
+    if DEBIAN.search(system):
+        packages = sorted({name for text in needed.values() for name in text.split(" and ")} | {"python3"})
+        yield f"Packages: {' '.join(packages)}"
+    else:
+        names = [PLAIN[tool] for tool in needed]
+        yield f"Programs: Python 3.8 or newer{''.join(f'; {name}' for name in names)}"
+
+
+def _ports(host: Host, lab: Lab, experiments: tuple[Experiment, ...], facts: dict[str, Any]) -> Iterator[str]:
+    ends = facts.get("ssh")
+    yield f"Ports: TCP {ends['own']['port']} for SSH" if ends else "Ports: none for SSH (a UNIX socket)"
+    if host.role is Role.SERVER:
+        for port in sorted({urlsplit(one.repository).port or 80 for one in experiments} or {80}):
+            yield f"    TCP {port} for the repository, from clients and proxy"
+        yield "    one free TCP and UDP port above 1023 while a line is probed, from the first client"
+    if host.role is Role.PROXY:
+        yield f"    TCP {urlsplit(host.url or '').port or 8081} for the proxy, from the clients"
+
+
+def _files(host: Host, agent: agents.Agent) -> Iterator[str]:
+    mark = {True: "there now", False: "not there now"}
+    for entry in agent.ask("footprint")["entries"]:
+        yield f"{entry['path']}: {entry['what']} ({mark[entry['there']]})"
+    if host.root == "none":
+        return
+    yield "/run/branchlab: leases and how to undo them, while a run goes on (root's, 0700)"
+    if host.root in ("sudo", "doas"):
+        yield f"{FOLDER}/agent-DIGEST.py: the installed agent, if an administrator put it there"
+    for folder in _services(host):
+        yield f"{folder}: a service of BranchLab's own, removed when its run ends"
+    for folder in _caches(host):
+        yield f"{folder}: the cache of BranchLab's own proxy, kept for the next run"
+
+
+def _services(host: Host) -> list[str]:
+    if not host.services or host.role not in (Role.SERVER, Role.PROXY):
+        return []
+    return [f"{host.services}/{'svn-server' if host.role is Role.SERVER else 'caching-proxy'}"]
+
+
+def _caches(host: Host) -> list[str]:
+    return [host.cache.folder] if host.role is Role.PROXY and host.services and host.cache else []
+
+
+# Forgetting
+
+
+def forget(lab: Lab, passwords: Passwords | None = None) -> dict[str, list[str]]:
+    """Take back what runs left, then remove the last file that BranchLab made on every host; what that was.
+
+    Nothing that BranchLab did not make is touched. Raises HostTrouble after all hosts were tried.
+    """
+    known = passwords or Passwords()
+    removed: dict[str, list[str]] = {}
+    troubles: list[str] = []
+    for host in lab.hosts:
+        removed[host.name] = []
+        try:
+            removed[host.name] += _forgotten(host, known)
+        except (HostTrouble, AgentRefused) as error:
+            error.host = error.host or host.name
+            troubles.append(error.told())
+    if troubles:
+        done = "; ".join(f"{name}: {len(texts)} removed" for name, texts in removed.items())
+        raise HostTrouble(
+            "\n".join([*troubles, f"other hosts: {done}"]), advice="Run it again; twice does no harm."
+        )
+    return removed
+
+
+def _forgotten(host: Host, passwords: Passwords) -> Iterator[str]:
+    # Not kept: else this would leave the file that it is to remove.
+    with ssh.connect(host) as connection, agents.started(connection, kept=False) as agent:
+        done: list[str] = []
+        if host.root != "none":
+            with rooted(connection, agent, passwords) as root:
+                done += _taken_back(root, {"services": _services(host), "caches": _caches(host)})
+        yield from done
+        yield from _taken_back(agent, {})
+        seen = agent.ask("installed", {"digest": agents.bundle().digest})
+    if host.root in ("sudo", "doas") and any(FOLDER in text for text in done):
+        yield f"left, since an administrator wrote it: the line for {host.root}"
+    left = [*seen["others"], *([seen["path"].rpartition("/")[2]] if seen["state"] != "absent" else [])]
+    for name in left:
+        yield f"left, since only root can remove it: {FOLDER}/{name}"
+
+
+def _taken_back(agent: agents.Agent, what: dict[str, list[str]]) -> Iterator[str]:
+    asked = {"owner": owner(purpose="forget")}  # refused while a run of somebody goes on
+    yield from (str(text) for text in agent.ask("revert", asked, timeout_s=120)["undone"])
+    yield from (f"removed: {text}" for text in agent.ask("forget", what, timeout_s=600)["removed"])

@@ -1,0 +1,205 @@
+"""What BranchLab leaves on a host for the next time, listed and removed: for the user, and for root.
+
+Only what BranchLab made is touched: files with its names in its folders, folders that hold its mark.
+"""
+
+import contextlib
+import functools
+import os
+import re
+import shutil
+import stat
+import tempfile
+from typing import Any, Callable, Dict, Iterator, List, Tuple
+
+from ssh_agents import apache, files, grounds, installed, lease, private, protocol
+
+_KEPT_AGENT = re.compile(r"agent-[0-9a-f]{64}\.py(\.[0-9]+)?")
+
+Removal = Tuple[str, str, Callable[[], None]]
+"""A path that is there, what it is, and how it is removed."""
+
+
+def users(args: Dict[str, Any], call: protocol.Call) -> Dict[str, Any]:
+    """Verb `footprint` of the ordinary agent: `entries` of {path, what, there}, for this user. Changes nothing."""
+    kept = agents_folder()
+    entries = [
+        _entry(
+            os.path.join(kept, "agent-DIGEST.py"), "the agent, kept for the next time", bool(_kept_agents())
+        )
+    ]
+    entries.append(
+        _entry(_scratch_base(), "scratch folders, each removed when its run ends", bool(_scratches()))
+    )
+    return {"entries": entries, "kept": kept, "agents": _kept_agents()}
+
+
+def roots(args: Dict[str, Any], call: protocol.Call) -> Dict[str, Any]:
+    """Verb `footprint` of the privileged agent: the same for `services` and `caches` (folders), and for root."""
+    there = {path for path, _, _ in _roots(args)}
+    entries = [_entry(path, what, path in there) for path, what in _asked(args)]
+    sessions = private.folder()
+    entries.append(
+        _entry(sessions, "leases and how to undo them, while a run goes on", bool(os.listdir(sessions)))
+    )
+    for name in installed.names():
+        path = os.path.join(installed.FOLDER, name)
+        entries.append(_entry(path, "the installed agent", path in there))
+    return {"entries": entries}
+
+
+def forget_users(args: Dict[str, Any], call: protocol.Call) -> Dict[str, Any]:
+    """Verb `forget` of the ordinary agent: remove what `footprint` tells of; `removed` says what. Idempotent.
+
+    Refuses with `busy` while any lease of this user is on this host: `revert` first.
+    """
+    return _forgotten(_users())
+
+
+def forget_roots(args: Dict[str, Any], call: protocol.Call) -> Dict[str, Any]:
+    """Verb `forget` of the privileged agent: the same for `services`, `caches` and root. Idempotent."""
+    return _forgotten(_roots(args))
+
+
+def _forgotten(found: Iterator[Removal]) -> Dict[str, Any]:
+    held = [one.name for one in lease.every()]
+    if held:
+        text = "changes are still written down here: %s" % ", ".join(held)
+        raise protocol.Refused("busy", text, "revert takes them back")
+    word = _removed(list(found))
+    with contextlib.suppress(OSError):  # another network of this machine may have leases in it
+        _tidy(private.folder())
+    return word
+
+
+def _tidy(sessions: str) -> None:
+    if not any(name.startswith((lease.PREFIX, "wire-")) for name in os.listdir(sessions)):
+        for name in os.listdir(sessions):
+            path = os.path.join(sessions, name)
+            if stat.S_ISREG(os.lstat(path).st_mode):
+                os.unlink(path)
+        os.rmdir(sessions)
+
+
+def agents_folder() -> str:
+    """Where the loader keeps the ordinary agent: see lab.agents.bundling."""
+    folder = os.environ.get("XDG_CACHE_HOME", "")
+    if not os.path.isabs(folder):
+        folder = os.path.join(os.path.expanduser("~"), ".cache")
+    return os.path.join(folder, "branchlab")
+
+
+def _removed(found: List[Removal]) -> Dict[str, Any]:
+    removed: List[str] = []
+    left: List[str] = []
+    for path, what, remove in found:
+        try:
+            remove()
+        except (OSError, protocol.Refused) as error:
+            left.append("%s (%s): %s" % (path, what, getattr(error, "text", error)))
+        else:
+            removed.append("%s (%s)" % (path, what))
+    if left:
+        raise protocol.Refused("failed", "not removed: %s" % "; ".join(left), "; ".join(removed))
+    return {"removed": removed}
+
+
+# The user's
+
+
+def _users() -> Iterator[Removal]:
+    folder = agents_folder()
+    for name in _kept_agents():
+        path = os.path.join(folder, name)
+        yield path, "the agent", functools.partial(_unlinked, path)
+    for path in _scratches():
+        yield path, "a scratch folder", functools.partial(_emptied, path)
+
+
+def _kept_agents() -> List[str]:
+    folder = agents_folder()
+    try:
+        found = sorted(name for name in os.listdir(folder) if _KEPT_AGENT.fullmatch(name))
+    except OSError:
+        return []
+    return [name for name in found if _mine(os.path.join(folder, name), stat.S_ISREG)]
+
+
+def _scratch_base() -> str:
+    return os.path.join(os.path.realpath(tempfile.gettempdir()), "branchlab-%d" % os.getuid())
+
+
+def _scratches() -> List[str]:
+    base = _scratch_base()
+    if not _mine(base, stat.S_ISDIR):
+        return []
+    found = [os.path.join(base, name) for name in sorted(os.listdir(base))]
+    return [
+        path
+        for path in found
+        if _mine(path, stat.S_ISDIR) and _mine(os.path.join(path, files.MARK), stat.S_ISREG)
+    ]
+
+
+# Root's
+
+
+def _asked(args: Dict[str, Any]) -> List[Tuple[str, str]]:
+    checked = []
+    for name, what in (
+        ("services", "a service of BranchLab's own"),
+        ("caches", "the cache of BranchLab's own proxy"),
+    ):
+        for path in protocol.need_strings(args, name, []):
+            checked.append((apache.absolute({"folder": path}, "folder"), what))
+    return checked
+
+
+def _roots(args: Dict[str, Any]) -> Iterator[Removal]:
+    for path, what in _asked(args):
+        cache = "cache" in what
+        if not os.path.isfile(os.path.join(path, grounds.CACHE_MARK if cache else grounds.MARK)):
+            continue
+        yield path, what, functools.partial(_taken_away, path, cache)
+    if os.geteuid() == 0:
+        for name in installed.names():
+            path = os.path.join(installed.FOLDER, name)
+            yield path, "the installed agent", functools.partial(_unlinked, path)
+
+
+def _taken_away(path: str, cache: bool) -> None:
+    (grounds.remove_cache if cache else grounds.remove)(path)
+    if os.path.lexists(path):
+        raise protocol.Refused("failed", "it is still there", path)
+    _drop_ours(os.path.dirname(path))
+
+
+def _drop_ours(folder: str) -> None:
+    """Remove an empty folder of ours above what was removed."""
+    if "branchlab" in os.path.basename(folder):
+        with contextlib.suppress(OSError):
+            os.rmdir(folder)
+
+
+def _unlinked(path: str) -> None:
+    with contextlib.suppress(FileNotFoundError):
+        os.unlink(path)
+    _drop_ours(os.path.dirname(path))
+
+
+def _emptied(path: str) -> None:
+    shutil.rmtree(path)
+    _drop_ours(os.path.dirname(path))
+
+
+def _mine(path: str, kind: Callable[[int], bool]) -> bool:
+    """True if `path` is of this kind itself, not by a link, and of this user."""
+    try:
+        seen = os.lstat(path)
+    except OSError:
+        return False
+    return kind(seen.st_mode) and seen.st_uid == os.getuid()
+
+
+def _entry(path: str, what: str, there: bool) -> Dict[str, Any]:
+    return {"path": path, "what": what, "there": there}

@@ -1,0 +1,279 @@
+"""What an administrator is told does what it says: printed commands are run, printed files are found and removed."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import shutil
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import users
+from test_cli import World
+from test_cli import world as world  # a fixture
+from two_apaches import Promises
+
+from lab import agents, ssh
+from lab.errors import HostTrouble
+from lab.model import DISABLED, Cache, Experiment, Host, Lab, Line, Role
+from lab.rig import hosts, requirements
+from ssh_agents import footprint, grounds, private
+from ssh_agents.protocol import Refused
+
+FOLDER = Path(requirements.FOLDER)
+lab_only = pytest.mark.lab
+EXPERIMENT = Experiment(name="x", lines=(Line(upload_bps=None, download_bps=None),), states=(DISABLED,))
+
+
+@pytest.fixture(scope="module")
+def somebody() -> Iterator[users.User]:
+    with users.user() as made:
+        yield made
+
+
+@pytest.fixture
+def user(somebody: users.User) -> Iterator[users.User]:
+    if FOLDER.exists():
+        pytest.skip(f"{FOLDER} is there already")
+    yield somebody
+    somebody.forgotten()
+    shutil.rmtree(FOLDER, ignore_errors=True)
+
+
+def named(host: Host, name: str, role: Role, **more: Any) -> Host:
+    return dataclasses.replace(host, name=name, role=role, **more)
+
+
+def lab(*found: Host) -> Lab:
+    return Lab(name="x", hosts=found)
+
+
+def told(found: tuple[requirements.Told, ...]) -> str:
+    assert all(one.ok for one in found), found
+    return "\n".join(text for one in found for text in one.lines)
+
+
+@lab_only
+def test_what_is_printed_for_sudo_is_enough_and_is_all(user: users.User) -> None:
+    """As an administrator would do it: paste the commands, then the one line."""
+    bench = lab(user.host())
+    text = told(requirements.sudoers(bench))
+    commands = [line.strip() for line in text.splitlines() if line.strip().startswith(("install", "echo"))]
+    rules = [line.strip() for line in text.splitlines() if "NOPASSWD" in line]
+    assert (len(commands), len(rules)) == (3, 1)
+    assert "*" not in rules[0]
+    subprocess.run(["sh", "-e", "-c", "\n".join(commands)], check=True, cwd="/")
+    user.sudoers(rules[0])
+    again = told(requirements.sudoers(bench))
+    assert "is installed" in again
+    assert "install -" not in again
+    with ssh.connect(user.host()) as connection, agents.started(connection) as helper:
+        with agents.started(connection, privileged=True, root="sudo", helper=helper) as agent:
+            assert agent.hello["uid"] == 0
+        path = FOLDER / f"agent-{agents.bundle().digest}.py"
+        path.rename(FOLDER / f"agent-{'a' * 64}.py")
+        left = told(requirements.sudoers(bench))
+        assert f"rm {FOLDER}/agent-{'a' * 64}.py" in left
+
+
+@lab_only
+def test_a_copy_that_was_changed_on_the_way_is_removed(user: users.User) -> None:
+    commands = [
+        line.strip()
+        for line in told(requirements.sudoers(lab(user.host()))).splitlines()
+        if line.strip().startswith(("install", "echo"))
+    ]
+    (user.cache / f"agent-{agents.bundle().digest}.py").write_text("evil")
+    subprocess.run(["sh", "-c", "\n".join(commands)], capture_output=True, check=False)
+    assert list(FOLDER.iterdir()) == []
+
+
+@lab_only
+def test_hosts_that_need_none_or_use_doas_are_told_their_own(user: users.User) -> None:
+    text = told(requirements.sudoers(lab(user.host("none"), user.host("direct"))))
+    assert text.count("nothing is needed") == 2
+    text = told(requirements.sudoers(lab(user.host("doas"))))
+    rule = next(line.strip() for line in text.splitlines() if "permit" in line)
+    if shutil.which("doas"):
+        conf = user.folder / "doas.conf"
+        conf.write_text(rule + "\n")
+        words = rule.partition(" cmd ")[2].replace(" args ", " ").split()
+        said = subprocess.run(["doas", "-C", str(conf), *words], capture_output=True, text=True, check=False)
+        assert said.stderr == ""
+
+
+@pytest.mark.parametrize("name", ["admin", "DOM\\admin", "a.b", "x@y", "#5", "a b"])
+def test_the_line_escapes_what_sudoers_takes_for_its_own(tmp_path: Path, name: str) -> None:
+    if shutil.which("visudo") is None:
+        pytest.skip("no visudo here")
+    rule = requirements.line("sudo", name, "/usr/bin/python3", f"{FOLDER}/agent-{'0' * 64}.py")
+    (tmp_path / "rule").write_text(rule + "\n")
+    said = subprocess.run(
+        ["visudo", "-cf", str(tmp_path / "rule")], capture_output=True, text=True, check=False
+    )
+    assert said.returncode == 0, said.stderr
+
+
+@lab_only
+def test_requirements_name_packages_ports_rights_and_files(user: users.User) -> None:
+    server = named(user.host(), "server", Role.SERVER, services="/run/branchlab-test")
+    proxy = named(
+        user.host(), "proxy", Role.PROXY, services="/run/branchlab-test", url="http://192.0.2.1:8099",
+        cache=Cache(kind="apache-disk", folder="/var/cache/branchlab-test/cache"),
+    )  # fmt: skip
+    desk = named(user.host("none"), "desk", Role.CLIENT)
+    experiment = dataclasses.replace(EXPERIMENT, repository="http://{server}:8443/svn/trunk")
+    found = requirements.requirements(lab(server, proxy, desk), (experiment,))
+    told(found)
+    at_server, at_proxy, at_desk = ("\n".join(one.lines) for one in found)
+    assert "Packages: apache2-bin iproute2 libapache2-mod-svn nftables python3 subversion" in at_server
+    assert "TCP 8443 for the repository" in at_server
+    assert f"TCP {user.server.port} for SSH" in at_server
+    assert "/run/branchlab-test/svn-server" in at_server
+    assert "NOPASSWD" in at_server
+    assert "TCP 8099 for the proxy" in at_proxy
+    assert "/var/cache/branchlab-test/cache" in at_proxy
+    assert f"{user.cache}/agent-DIGEST.py: the agent, kept for the next time (there now)" in at_desk
+    assert "/run/branchlab" not in at_desk.replace("/tmp/branchlab", "")
+
+
+def test_other_systems_get_plain_names() -> None:
+    host = Host(name="s", role=Role.SERVER, ssh="s", root="sudo", services="/run/x")
+    text = "\n".join(requirements._packages(host, "Fedora Linux 41"))
+    assert "mod_dav_svn" in text
+    assert "apache2-bin" not in text
+
+
+@lab_only
+def test_a_host_out_of_reach_does_not_keep_the_others_from_being_told(user: users.User) -> None:
+    gone = Host(name="gone", role=Role.CLIENT, ssh="127.0.0.1:1", host_key=user.server.host_key())
+    found = requirements.sudoers(lab(gone, user.host()))
+    assert [one.ok for one in found] == [False, True]
+    assert "refuses connections" in found[0].lines[0]
+    with pytest.raises(HostTrouble, match="refuses connections"):
+        requirements.forget(lab(gone, user.host("none")))
+    assert not user.cache.exists()
+
+
+@lab_only
+def test_forget_removes_the_last_file_and_nothing_of_others_and_twice_succeeds(user: users.User) -> None:
+    base = Path(f"/var/cache/branchlab-test-{user.name}")
+    services = Path(f"/run/branchlab-test-{user.name}")
+    user.sudoers("USER ALL=(root) NOPASSWD: ALL")
+    FOLDER.mkdir()
+    (FOLDER / f"agent-{'b' * 64}.py").write_text("old")
+    (FOLDER / "theirs.py").write_text("not ours")
+    proxy = named(
+        user.host(), "proxy", Role.PROXY, services=str(services),
+        cache=Cache(kind="apache-disk", folder=str(base / "cache")),
+    )  # fmt: skip
+    try:
+        with ssh.connect(user.host()) as connection, agents.started(connection):
+            assert list(user.cache.iterdir())
+        (user.cache / "theirs").write_text("not ours")
+        scratch = Path(f"/tmp/branchlab-{user.home.stat().st_uid}")
+        for name in ("ours", "theirs"):
+            user.run("mkdir", "-p", "-m", "700", str(scratch / name))
+        user.run("touch", str(scratch / "ours" / ".branchlab-scratch"))
+        grounds.make_cache(str(base / "cache"))
+        (base / "cache" / "Ab").mkdir()
+        grounds.make_folder(str(services / "caching-proxy"))
+
+        removed = requirements.forget(lab(proxy))["proxy"]
+        assert [path.name for path in user.cache.iterdir()] == ["theirs"]
+        assert [path.name for path in scratch.iterdir()] == ["theirs"]
+        assert [path.name for path in FOLDER.iterdir()] == ["theirs.py"]
+        assert not base.exists()
+        assert not services.exists()
+        for path in (user.cache, scratch / "ours", base / "cache", services / "caching-proxy", FOLDER):
+            assert any(str(path) in text for text in removed), (path, removed)
+        assert requirements.forget(lab(proxy))["proxy"] == []
+        assert (user.cache / "theirs").read_text() == "not ours"
+    finally:
+        for path in (base, services, scratch):
+            shutil.rmtree(path, ignore_errors=True)
+
+
+@lab_only
+def test_forget_without_root_says_what_stays(user: users.User) -> None:
+    FOLDER.mkdir()
+    (FOLDER / f"agent-{'b' * 64}.py").write_text("old")
+    with ssh.connect(user.host()) as connection, agents.started(connection):
+        pass
+    removed = requirements.forget(lab(user.host("none")))["bench"]
+    assert any(text.startswith("left, since only root") for text in removed)
+    assert (FOLDER / f"agent-{'b' * 64}.py").exists()
+    assert not user.cache.exists()
+
+
+@lab_only
+def test_signing_in_leaves_a_host_as_it_was(user: users.User) -> None:
+    user.sudoers("USER ALL=(root) ALL")
+    known = hosts.Passwords(lambda question: user.password)
+    hosts.signed_in(user.host(), known)
+    text = known.password(f"{user.name}@127.0.0.1:{user.server.port}", "bench")
+    assert text == user.password
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="these folders are root's")
+def test_only_what_is_marked_and_cannot_be_exchanged_is_removed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(private, "_candidates", lambda: [str(tmp_path / "run")])
+    monkeypatch.setattr(footprint.installed, "FOLDER", str(tmp_path / "installed"))
+    home = tmp_path / "home"
+    (home / "cache").mkdir(parents=True)
+    (home / "cache" / grounds.CACHE_MARK).write_text("")
+    (tmp_path / "photos").mkdir()
+    (tmp_path / "link").symlink_to(tmp_path / "kept")
+    (tmp_path / "kept").mkdir()
+    (tmp_path / "kept" / grounds.CACHE_MARK).write_text("")
+    call = Promises().call()
+
+    def forget(**what: list[str]) -> list[str]:
+        word: list[str] = footprint.forget_roots(what, call)["removed"]
+        return word
+
+    assert forget(caches=[str(tmp_path / "photos"), str(tmp_path / "absent")]) == []
+    assert forget(services=[str(tmp_path / "photos")]) == []
+    os.chown(home, 65534, 65534)
+    with pytest.raises(Refused, match="can be changed by others"):
+        forget(caches=[str(home / "cache")])
+    with pytest.raises(Refused):
+        forget(caches=[str(tmp_path / "link")])
+    for place in ("/", "/etc/x", "relative", "/tmp/../etc"):
+        with pytest.raises(Refused):
+            forget(caches=[place])
+    assert (home / "cache" / grounds.CACHE_MARK).exists()
+    assert (tmp_path / "kept" / grounds.CACHE_MARK).exists()
+    assert len(forget(caches=[str(tmp_path / "kept")])) == 1
+    assert not (tmp_path / "kept").exists()
+
+
+# The commands
+
+
+def test_the_commands_say_it_host_by_host(world: World) -> None:
+    said = [requirements.Told("server", ("one", "two")), requirements.Told("desk-1", ("three",), ok=False)]
+    parts = dataclasses.replace(
+        world.parts,
+        sudoers=lambda lab: said[:1],
+        requirements=lambda lab, experiments: said,
+        forget=lambda lab: {"server": ["removed: x"], "desk-1": []},
+    )
+    from click.testing import CliRunner
+
+    from lab.__main__ import cli
+
+    def call(*words: str) -> Any:
+        return CliRunner().invoke(cli, [*words, str(world.profile)], obj=parts)
+
+    assert call("check", "--sudoers").output == "On server:\n  one\n  two\n"
+    assert call("check", "--sudoers").exit_code == 0
+    result = call("check", "--requirements")
+    assert (result.exit_code, "On desk-1:\n  three" in result.output) == (3, True)
+    assert call("forget").output == "server: removed: x\ndesk-1: nothing was left\n"
+    assert world.touched == []
