@@ -61,9 +61,10 @@ class Cut(Protocol):
 
 
 def _machines(lab: Lab) -> Testbed:
+    from lab import store
     from lab.machines import Machines
 
-    return Machines(lab)
+    return Machines(lab, store.data_folder() / "vcs")
 
 
 @dataclass(slots=True)

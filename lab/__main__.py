@@ -144,13 +144,25 @@ def plan(parts: Parts, profile_path: str, experiment_name: str | None) -> None:
 @profile_argument
 @experiment_option
 @headless_option
+@click.option(
+    "--agree",
+    "agreed",
+    metavar="KINDS",
+    default="",
+    help="What this run may do to others: connections (limit the line although others have some), qdisc"
+    " (replace a queue that somebody set up, and put it back). With commas between them.",
+)
 @parts_given
-def run(parts: Parts, profile_path: str, experiment_name: str | None, headless: bool) -> None:
+def run(parts: Parts, profile_path: str, experiment_name: str | None, headless: bool, agreed: str) -> None:
     """Run an experiment of a profile: in the window where a display exists, else in the terminal.
 
     Ctrl-C stops it: the trials that are finished stay, and the hosts are taken back.
     """
-    sys.exit(_run(parts, profile_path, experiment_name, headless=headless))
+    from lab import asking
+
+    # What the window may do is agreed to in the window; so far it cannot ask, and refuses.
+    kinds = asking.kinds(agreed)
+    sys.exit(_run(parts, profile_path, experiment_name, headless=headless or bool(kinds), agreed=kinds))
 
 
 @cli.command()
@@ -286,7 +298,14 @@ def shell(host: str, command: tuple[str, ...]) -> None:
     sys.exit(embedded.shell(host, list(command)))
 
 
-def _run(parts: Parts, path: str, experiment_name: str | None, *, headless: bool) -> int:
+def _run(
+    parts: Parts,
+    path: str,
+    experiment_name: str | None,
+    *,
+    headless: bool,
+    agreed: frozenset[str] = frozenset(),
+) -> int:
     """In the window or in the terminal. Bad input is refused before any host is touched."""
     from lab.cli import story, tables
 
@@ -298,7 +317,7 @@ def _run(parts: Parts, path: str, experiment_name: str | None, *, headless: bool
     out = tables.console()
     for warning in profile.warnings:
         click.echo(f"note: {warning}", err=True)
-    return story.run(profile.lab, experiment, parts.testbed(profile.lab), out)
+    return story.run(profile.lab, experiment, parts.testbed(profile.lab, agreed), out)
 
 
 def _in_window(parts: Parts, path: str, experiment: Experiment) -> int:

@@ -11,6 +11,7 @@ from time import monotonic
 from typing import Any
 
 from lab import agents, units, vcs
+from lab.asking import Declined
 from lab.credentials import Passwords
 from lab.errors import AgentRefused, HostTrouble, TrialFailed
 from lab.events import (
@@ -32,7 +33,7 @@ from lab.rig import checking, planning
 from lab.rig.doubts import doubts
 from lab.rig.fullness import Found, Fullness
 from lab.rig.hosts import LEASE_S, Connected, connected, everywhere, only, owner, taken_back
-from lab.rig.line import HeldLine, Readback
+from lab.rig.line import HeldLine, Other, Readback
 from lab.rig.meter import LiveCounters, Meter, Reading
 from lab.rig.proofs import Evidence, proofs
 from lab.rig.workplace import Workplace
@@ -83,7 +84,8 @@ class Machines:
     """`lab.testbed.Testbed` over the hosts of a profile.
 
     `drivers` is the folder of the user's own drivers; a change on a host outlives BranchLab by at most
-    `lease_s` seconds, and the few that its watcher takes.
+    `lease_s` seconds, and the few that its watcher takes. `agreed` is what a person agreed to of
+    `lab.asking.KINDS`; what else would touch other people's work is refused.
     """
 
     def __init__(
@@ -93,8 +95,10 @@ class Machines:
         *,
         lease_s: float = LEASE_S,
         passwords: Passwords | None = None,
+        agreed: frozenset[str] = frozenset(),
     ) -> None:
         self._lab = lab
+        self._agreed = agreed
         self._passwords = passwords
         self._drivers = drivers
         self._lease_s = lease_s
@@ -142,10 +146,12 @@ class Machines:
             yield HostSeen(host=one.name, role=one.host.role.value, facts=one.facts)
             if one.root is not None and one.root.notice:
                 yield Noted(text=f"{one.name}: {one.root.notice}")
-        line = HeldLine(hosts)
+        line = HeldLine(hosts, replace="qdisc" in self._agreed)
         line.refuse(experiment.lines, stop)
         meter = Meter(hosts)
         workplace = Workplace(hosts, experiment, vcs.driver(experiment.vcs, self._drivers))
+        if any(wanted.limited or wanted.delayed for wanted in experiment.lines):
+            self._refuse_others(line.others(hosts, stop, workplace.ports))
         stack.callback(workplace.clear)
         for event in workplace.set_up(stop):
             yield event
@@ -160,6 +166,18 @@ class Machines:
             rig.fullness = self._fullness(rig)
             stack.callback(rig.fullness.clear)
             yield from self._learning(rig, experiment, stop)
+
+    def _refuse_others(self, others: Sequence[Other]) -> None:
+        """Raise Declined while others would feel the line, unless that was agreed to."""
+        if not others or "connections" in self._agreed:
+            return
+        listed = "; ".join(
+            f"{one.count} between {one.host} and {one.peer} on port {one.port}" for one in others[:10]
+        )
+        raise Declined(
+            f"others have connections between these hosts, and would feel the line: {listed}",
+            advice="Run when they are done, or agree to it: branchlab run --agree connections PROFILE.",
+        )
 
     def _fullness(self, rig: _Rig) -> Fullness:
         proxy = only(rig.hosts, Role.PROXY)

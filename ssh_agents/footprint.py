@@ -73,7 +73,7 @@ def _forgotten(found: Iterator[Removal]) -> Dict[str, Any]:
 
 
 def _tidy(sessions: str) -> None:
-    if not any(name.startswith((lease.PREFIX, "wire-")) for name in os.listdir(sessions)):
+    if not any(name.startswith((lease.PREFIX, "wire-", "before-")) for name in os.listdir(sessions)):
         for name in os.listdir(sessions):
             path = os.path.join(sessions, name)
             if stat.S_ISREG(os.lstat(path).st_mode):

@@ -219,7 +219,7 @@ from lab.__main__ import cli
 from lab.cli import signals
 from lab.cli.parts import Parts
 from lab.machines import Machines
-parts = Parts(testbed=lambda lab: Machines(lab, lease_s={SHORT_LEASE_S}))
+parts = Parts(testbed=lambda lab, agreed: Machines(lab, agreed=agreed, lease_s={SHORT_LEASE_S}))
 with signals.as_interrupts():
     cli(sys.argv[1:], obj=parts)
 """

@@ -96,6 +96,7 @@ class World:
     display: bool = False
     found: list[Found] = field(default_factory=list)
     window_code: int = 0
+    agreed: frozenset[str] = frozenset()
     signals: list[object] = field(default_factory=list)
 
     @property
@@ -113,7 +114,8 @@ class World:
     def call(self, *words: str, input: str = "") -> Result:  # noqa: A002
         return CliRunner().invoke(cli, list(words), obj=self.parts, input=input)
 
-    def _testbed(self, lab: Lab) -> FakeTestbed:
+    def _testbed(self, lab: Lab, agreed: frozenset[str]) -> FakeTestbed:
+        self.agreed = agreed
         self.touched.append("testbed")
         return self.bed
 
@@ -448,7 +450,7 @@ from lab.cli.parts import Parts
 bed = FakeTestbed(pace=0.2, samples=4)
 try:
     with signals.as_interrupts():
-        cli(["run", {profile!r}], obj=Parts(testbed=lambda lab: bed, display_there=lambda: False))
+        cli(["run", {profile!r}], obj=Parts(testbed=lambda lab, agreed: bed, display_there=lambda: False))
 finally:
     print("LAST", bed.log[-1], bed.line)
 """
@@ -525,3 +527,14 @@ def test_a_display_counts_only_if_it_answers(
         monkeypatch.setenv(name, value)
     monkeypatch.setattr(sys, "platform", "linux")
     assert Parts().display_there() is there
+
+
+def test_what_is_agreed_to_reaches_the_hosts_and_a_wrong_word_nobody(world: World) -> None:
+    world.display = True  # the window cannot ask yet: what was agreed to is run in the terminal
+    assert world.call("run", str(world.profile), "--agree", "connections, qdisc").exit_code == 0
+    assert world.agreed == {"connections", "qdisc"}
+    world.touched.clear()
+    told = world.call("run", str(world.profile), "--agree", "connection")
+    assert told.exit_code == 2
+    assert "connections, qdisc" in told.stderr
+    assert world.touched == []

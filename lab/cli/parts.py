@@ -66,12 +66,12 @@ class Window(Protocol):
     ) -> int | None: ...
 
 
-def _machines(lab: Lab) -> Testbed:
+def _machines(lab: Lab, agreed: frozenset[str]) -> Testbed:
     from lab import store
     from lab.cli import passwords
     from lab.machines import Machines
 
-    return Machines(lab, store.data_folder() / "vcs", passwords=passwords.signed_in(lab))
+    return Machines(lab, store.data_folder() / "vcs", passwords=passwords.signed_in(lab), agreed=agreed)
 
 
 def _check(lab: Lab, experiment: Experiment | None) -> Sequence[Checked]:
@@ -181,7 +181,7 @@ def _answers(family: socket.AddressFamily, address: str | tuple[str, int]) -> bo
 class Parts:
     """What a command may use. Tests give others."""
 
-    testbed: Callable[[Lab], Testbed] = _machines
+    testbed: Callable[[Lab, frozenset[str]], Testbed] = _machines
     check: Callable[[Lab, Experiment | None], Sequence[Checked]] = _check
     commands: Callable[[Lab, Experiment], Mapping[str, Sequence[str | Sequence[str]]]] = _commands
     revert: Callable[[Lab, bool], Mapping[str, Sequence[str]]] = _revert
