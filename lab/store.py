@@ -77,6 +77,11 @@ class Head:
     finished: int = 0
     """Trials with a record."""
 
+    @property
+    def told(self) -> str:
+        """The outcome in a word for people: a run that goes on, or was killed, has none yet."""
+        return {STILL_WRITTEN: "running", NO_LAST_WORD: "broke off"}.get(self.reason, self.outcome)
+
 
 def data_folder() -> Path:
     """Where data lives: `BRANCHLAB_DATA`, else the platform's folder for user data. Not made here."""

@@ -9,6 +9,7 @@ import pytest
 from real_runs import EMPTY, FULL, experiment
 
 from lab import machines, vcs
+from lab.errors import BadInput
 from lab.model import AS_IT_IS, DISABLED, OPERATIONS, Cache, Host, Lab, Line, Role
 from lab.rig import planning
 
@@ -117,3 +118,10 @@ def test_a_repository_of_the_users_own_is_not_made() -> None:
 def test_the_door_that_the_command_line_uses_is_the_same() -> None:
     wanted = experiment(lines=(LINE,), states=(DISABLED, FULL))
     assert machines.commands(LAB, wanted) == planning.commands(LAB, wanted, vcs.driver("subversion"))
+
+
+def test_a_repository_of_our_own_needs_a_place() -> None:
+    homeless = replace(SERVER, services=None)
+    with pytest.raises(BadInput, match="has no place for it") as caught:
+        told(Lab(name="Office", hosts=(homeless, PROXY, DESK)))
+    assert "services" in caught.value.advice

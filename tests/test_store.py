@@ -79,6 +79,7 @@ def test_every_event_is_in_the_file_before_it_is_passed_on(path: Path) -> None:
                 assert len(record.samples(event.trial)) == 10
             if not isinstance(event, RunFinished):
                 assert (record.outcome, record.reason) == (Outcome.STOPPED, store.STILL_WRITTEN)
+                assert record.head.told == "running"
         if isinstance(event, TrialFinished) and event.trial == 2:
             break
 
@@ -130,6 +131,7 @@ def test_a_killed_run_has_all_its_finished_trials(path: Path) -> None:
         assert [result.trial for result in record.trials()] == [1, 2]
         assert len(record.samples(1)) == 10
         assert (record.outcome, record.reason, record.live) == (Outcome.STOPPED, store.NO_LAST_WORD, False)
+        assert record.head.told == "broke off"
         assert [type(event) for event in record.events()][-2:] == [CommandStarted, RunFinished]
     assert [file.name for file in path.parent.iterdir()] == [path.name]  # one file again
 

@@ -97,12 +97,12 @@ class StartPage(QScrollArea):
         look = self._look
         name = Button(look, head.experiment, "link", height=20)
         name.setFont(look.font(13, 600))
-        name.setAccessibleName(f"Open {head.experiment}, {head.outcome}, {words.when(head.started)}")
+        name.setAccessibleName(f"Open {head.experiment}, {head.told}, {words.when(head.started)}")
         name.clicked.connect(self._pressed)
         self._heads.append((name, head))
         texts = column(None, name, Label(look, head.file.name, 12, 400, "text2"), spacing=1)
         when = Label(look, words.when(head.started), 12, 400, "text2")
-        said = head.outcome
+        said = head.told
         if head.outcome != "done":
             said += f" at {head.finished} of {head.planned}"
         line = row(None, Icon(look, "chart-line-up", 18), spacing=14, margins=(0, 8, 0, 8))

@@ -59,7 +59,7 @@ def _report(summary: Summary, path: Path, out: Console) -> None:
     out.print(Text(summary.verdict, style="bold"), soft_wrap=not out.is_terminal)
     out.print(
         f"{started.experiment.name}, run {started.run}, {started.at[:16].replace('T', ' ')} UTC: "
-        f"{summary.outcome}. Trials: {tables.proven(summary)}.",
+        f"{summary.outcome if summary.finished else 'still running'}. Trials: {tables.proven(summary)}.",
         soft_wrap=not out.is_terminal,
     )
     if summary.finished is not None and summary.finished.reason:

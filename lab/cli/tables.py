@@ -137,7 +137,7 @@ def runs(heads: Iterable[Head]) -> Table:
         table.add_row(
             head.run,
             head.experiment,
-            head.outcome,
+            head.told,
             f"{head.finished} of {head.planned}",
             head.started[:16].replace("T", " "),
         )

@@ -123,9 +123,12 @@ def _cell(value: Value) -> str:
 
 def _put(text: str, path: Path, *, overwrite: bool) -> None:
     """The whole file or nothing."""
-    if path.exists() and not overwrite:
-        raise BadInput(f"{path}: there is a file of this name already", advice="Write another name.")
     try:
+        if path.exists() and not overwrite:
+            raise BadInput(
+                f"{path}: there is a file of this name already",
+                advice="Write another name, or agree to lose it: export --overwrite.",
+            )
         number, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
         try:
             with os.fdopen(number, "w", encoding="utf-8", newline="") as file:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from urllib.parse import urlsplit
 
 from lab import recipes, units, vcs
+from lab.errors import BadInput
 from lab.model import Experiment, Host, Lab, ProxyState, Role
 from lab.rig.workplace import PROXY_PORT
 from lab.vcs import Driver, Phase
@@ -16,6 +17,11 @@ def commands(lab: Lab, experiment: Experiment, driver: Driver) -> dict[str, list
     told: dict[str, list[str]] = {host.name: [] for host in lab.hosts}
     holes = _holes(experiment, server)
     if experiment.data:
+        if not server.services:
+            raise BadInput(
+                f'data = "{experiment.data}" makes a repository of our own, and {server.name} has no place for it',
+                advice=f'Write services = "/a/folder" under [hosts.{server.name}].',
+            )
         told[server.name] += [str(command) for command in driver.data(holes)]
         told[server.name].append(f"start an Apache of its own in {server.services}/svn-server")
     for host in lab.having(Role.PROXY):

@@ -135,6 +135,8 @@ def _unreachable(host: Host, target: Target, error: BaseException) -> HostUnreac
         text = f"{target} did not answer in time"
     elif isinstance(error, FileNotFoundError):
         text = f"there is no socket {target.path}: its lab is not up"
+        advice = "Make a lab (branchlab lab up) and use the profile that it prints: each lab has a profile of its own."
+        return HostUnreachable(text, host=host.name, advice=advice)
     else:
         text = f"{target} could not be reached: {error or type(error).__name__}"
     return HostUnreachable(text, host=host.name)
