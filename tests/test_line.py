@@ -148,9 +148,12 @@ def _within(made: Bed, up: int, down: int) -> list[str]:
     if (read["upload_bps"], read["download_bps"], read["applied"]) != (up, down, True):
         wrong.append(f"{up}/{down} read back as {read}")
     for direction, rate in (("down", down), ("up", up)):
-        found = made.fetch("c1", max(60 * 1448, rate // 4), direction)
-        if not 0.92 <= found["rate_bps"] / rate <= 0.98:
-            wrong.append(f"{direction} {found['rate_bps'] / rate:.3f} of {rate}")
+        shares: list[float] = []
+        # A busy machine can make a transfer slower, never faster: too slow is tried again, too fast is a fault.
+        while not shares or (shares[-1] < 0.92 and len(shares) < 4):
+            shares.append(made.fetch("c1", max(60 * 1448, rate // 4), direction)["rate_bps"] / rate)
+        if shares[-1] < 0.92 or max(shares) > 0.98:
+            wrong.append(f"{direction} {shares} of {rate}")
         for size in (3000, 10_000, 30_000) if rate <= 2_000_000 else ():
             took = made.fetch("c1", size, direction, pause_s=1)["seconds"]
             if took < 0.7 * size * 8 / rate:
