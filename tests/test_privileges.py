@@ -420,9 +420,9 @@ def profile(user: users.User, folder: Path) -> Path:
     """A profile of one machine, twice."""
     host = user.host()
     hosts = "".join(
-        f'[hosts.{name}]\nrole = "{role}"\nssh = "{host.ssh}"\nroot = "sudo"\naddress = "127.0.0.1"\n'
+        f'[hosts.{name}]\nrole = "{role}"\nssh = "{host.ssh}"\nroot = "sudo"\naddress = "127.0.0.{last}"\n'
         f'key = "{host.key}"\nhost_key = "{host.host_key}"\n'
-        for name, role in (("server", "server"), ("desk", "client"))
+        for name, role, last in (("server", "server", 1), ("desk", "client", 2))
     )
     path = folder / "profile.toml"
     path.write_text(f'schema = 1\nname = "x"\n{hosts}')
