@@ -10,6 +10,7 @@ import secrets
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -166,9 +167,21 @@ class Net:
         for agent in self._agents:
             agent.close()
         for name in self._names:
+            # A watcher ends by itself, and removes its lease's folder, once it has undone for the second time.
+            end = time.monotonic() + 5
+            while any(_watches(pid) for pid in run("ip", "netns", "pids", name).split()):
+                if time.monotonic() > end:
+                    break
+                time.sleep(0.05)
             for pid in run("ip", "netns", "pids", name).split():
                 self.kill(int(pid))
             run("ip", "netns", "del", name)
+
+
+def _watches(pid: str) -> bool:
+    with contextlib.suppress(OSError):
+        return b"\0watch\0" in Path(f"/proc/{pid}/cmdline").read_bytes()
+    return False
 
 
 def run(*argv: str, check: bool = True) -> str:
