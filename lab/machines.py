@@ -11,7 +11,7 @@ from time import monotonic
 from typing import Any
 
 from lab import agents, units, vcs
-from lab.asking import Declined
+from lab.asking import Declined, Question
 from lab.credentials import Passwords
 from lab.errors import AgentRefused, HostTrouble, TrialFailed
 from lab.events import (
@@ -444,3 +444,13 @@ def commands(lab: Lab, experiment: Experiment, drivers: Path | None = None) -> d
 def revert(lab: Lab, *, force: bool = False, passwords: Passwords | None = None) -> dict[str, list[str]]:
     """Take back what any run left on the hosts (`force`: of one that goes on, too); what that was, by host."""
     return checking.revert(lab, force=force, passwords=passwords)
+
+
+def look(
+    lab: Lab, experiment: Experiment, drivers: Path | None = None, passwords: Passwords | None = None
+) -> tuple[Question, ...]:
+    """What a person must agree to before this experiment is run on these hosts. Changes nothing there.
+
+    Raises what the run would raise before its first change: HostTrouble, BadInput, AgentRefused.
+    """
+    raise NotImplementedError
