@@ -6,6 +6,7 @@ import gc
 import signal
 import sys
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -32,13 +33,14 @@ def main(
     experiment: str | None = None,
     run: bool = False,
     record: str | Path | None = None,
+    agreed: frozenset[str] = frozenset(),
     theme: str | None = None,
 ) -> int:
     """Open the window, and come back with an exit code once it is closed.
 
     `profile` is a profile's path, or that of a run file (then it opens in Results); with `run`, its
     `experiment` (default: the first) is run at once and recorded in `record` (default: a new file in the
-    folder of runs). Codes: 0; of a run that was asked for: 1 if a trial failed or a cell has nothing kept,
+    folder of runs), with what was `agreed` to beforehand of `lab.asking.KINDS`. Codes: 0; of a run that was asked for: 1 if a trial failed or a cell has nothing kept,
     3 if the run failed, 130 if it was stopped.
     """
     application = application_made(argv)
@@ -52,6 +54,8 @@ def main(
     from gui.report import Reporter
 
     reporter, doors = Reporter(), Doors()
+    if agreed:
+        doors.testbed = partial(doors.testbed, agreed=agreed)
     reporter.install()
     window = MainWindow(look, doors, reporter)
     window.setWindowIcon(mark(look))

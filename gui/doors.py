@@ -60,11 +60,11 @@ class Cut(Protocol):
         """Close all connections, from any thread."""
 
 
-def _machines(lab: Lab) -> Testbed:
+def _machines(lab: Lab, agreed: frozenset[str] = frozenset()) -> Testbed:
     from lab import store
     from lab.machines import Machines
 
-    return Machines(lab, store.data_folder() / "vcs")
+    return Machines(lab, store.data_folder() / "vcs", agreed=agreed)
 
 
 @dataclass(slots=True)

@@ -51,7 +51,8 @@ def cli(context: click.Context) -> None:
 
     Without a command the window is opened. RUN is a run's id, the beginning of one, a run file, or `last`.
 
-    Exit codes: 0 done; 1 some trials failed or a cell has no kept attempt; 2 bad input; 3 a host is missing
+    Exit codes: 0 done; 1 some trials failed or a cell has no kept attempt; 2 bad input, or not
+    agreed to; 3 a host is missing
     something or out of reach; 130 interrupted.
     """
     if context.invoked_subcommand is None:
@@ -148,21 +149,23 @@ def plan(parts: Parts, profile_path: str, experiment_name: str | None) -> None:
     "--agree",
     "agreed",
     metavar="KINDS",
-    default="",
-    help="What this run may do to others: connections (limit the line although others have some), qdisc"
-    " (replace a queue that somebody set up, and put it back). With commas between them.",
+    help="What this run may do to other people's work, said beforehand: connections (limit the line although"
+    " others have some), purge (take their objects out of the cache), qdisc (replace a queue that somebody set"
+    " up, and put it back). With commas between them; `nothing` alone: run only if nothing has to be asked.",
 )
 @parts_given
-def run(parts: Parts, profile_path: str, experiment_name: str | None, headless: bool, agreed: str) -> None:
+def run(
+    parts: Parts, profile_path: str, experiment_name: str | None, headless: bool, agreed: str | None
+) -> None:
     """Run an experiment of a profile: in the window where a display exists, else in the terminal.
 
-    Ctrl-C stops it: the trials that are finished stay, and the hosts are taken back.
+    What would touch other people's work is asked first; with --agree nobody is asked. Ctrl-C stops a run: the
+    trials that are finished stay, and the hosts are taken back.
     """
     from lab import asking
 
-    # What the window may do is agreed to in the window; so far it cannot ask, and refuses.
-    kinds = asking.kinds(agreed)
-    sys.exit(_run(parts, profile_path, experiment_name, headless=headless or bool(kinds), agreed=kinds))
+    kinds = None if agreed is None else asking.kinds(agreed)
+    sys.exit(_run(parts, profile_path, experiment_name, headless=headless, agreed=kinds))
 
 
 @cli.command()
@@ -304,23 +307,25 @@ def _run(
     experiment_name: str | None,
     *,
     headless: bool,
-    agreed: frozenset[str] = frozenset(),
+    agreed: frozenset[str] | None = None,
 ) -> int:
     """In the window or in the terminal. Bad input is refused before any host is touched."""
-    from lab.cli import story, tables
+    from lab.cli import agreeing, story, tables
 
     profile = _loaded(path)
     experiment = _chosen(profile, experiment_name)
     _planned(experiment)
     if not headless and parts.display_there():
-        return _in_window(parts, path, experiment)
+        return _in_window(parts, path, experiment, agreed or frozenset())
     out = tables.console()
     for warning in profile.warnings:
         click.echo(f"note: {warning}", err=True)
-    return story.run(profile.lab, experiment, parts.testbed(profile.lab, agreed), out)
+    if not parts.own(profile.lab):
+        agreed = agreeing.agreed(experiment, lambda: parts.look(profile.lab, experiment), agreed)
+    return story.run(profile.lab, experiment, parts.testbed(profile.lab, agreed or frozenset()), out)
 
 
-def _in_window(parts: Parts, path: str, experiment: Experiment) -> int:
+def _in_window(parts: Parts, path: str, experiment: Experiment, agreed: frozenset[str]) -> int:
     """Run in the window; once it is closed, the results as the terminal shows them."""
     from lab import store
     from lab.analysis import summary
@@ -329,7 +334,10 @@ def _in_window(parts: Parts, path: str, experiment: Experiment) -> int:
     record = store.new_path(experiment.name)
     open_window = parts.window()
     with signals.as_usual():
-        code = open_window(profile=path, experiment=experiment.name, run=True, record=str(record)) or DONE
+        code = (
+            open_window(profile=path, experiment=experiment.name, run=True, record=str(record), agreed=agreed)
+            or DONE
+        )
     if record.exists():
         with store.opened(record) as opened:
             seen = summary.summarised(opened.events())

@@ -9,9 +9,12 @@ import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Protocol
 
+from lab.asking import Question
+from lab.credentials import Passwords
 from lab.errors import HostLacks
 from lab.model import Experiment, Lab
 from lab.testbed import Testbed
@@ -63,22 +66,46 @@ class Window(Protocol):
         experiment: str | None = None,
         run: bool = False,
         record: str | None = None,
+        agreed: frozenset[str] = frozenset(),
     ) -> int | None: ...
 
 
-def _machines(lab: Lab, agreed: frozenset[str]) -> Testbed:
+def _drivers() -> Path:
     from lab import store
+
+    return store.data_folder() / "vcs"
+
+
+@cache
+def _signed_in(lab: Lab) -> Passwords:
+    """Asked for once per command, however often its hosts are connected to."""
     from lab.cli import passwords
+
+    return passwords.signed_in(lab)
+
+
+def _own(lab: Lab) -> bool:
+    from lab import machines
+
+    return machines.own(lab)
+
+
+def _look(lab: Lab, experiment: Experiment) -> tuple[Question, ...]:
+    from lab import machines
+
+    return machines.look(lab, experiment, _drivers(), _signed_in(lab))
+
+
+def _machines(lab: Lab, agreed: frozenset[str]) -> Testbed:
     from lab.machines import Machines
 
-    return Machines(lab, store.data_folder() / "vcs", passwords=passwords.signed_in(lab), agreed=agreed)
+    return Machines(lab, _drivers(), passwords=_signed_in(lab), agreed=agreed)
 
 
 def _check(lab: Lab, experiment: Experiment | None) -> Sequence[Checked]:
     from lab import machines
-    from lab.cli import passwords
 
-    found: Sequence[Checked] = machines.check(lab, experiment, passwords.signed_in(lab))
+    found: Sequence[Checked] = machines.check(lab, experiment, _signed_in(lab), _drivers())
     return found
 
 
@@ -91,10 +118,8 @@ def _commands(lab: Lab, experiment: Experiment) -> Mapping[str, Sequence[str | S
 
 def _revert(lab: Lab, force: bool) -> Mapping[str, Sequence[str]]:
     from lab import machines
-    from lab.cli import passwords
 
-    known = passwords.signed_in(lab)
-    undone: Mapping[str, Sequence[str]] = machines.revert(lab, force=force, passwords=known)
+    undone: Mapping[str, Sequence[str]] = machines.revert(lab, force=force, passwords=_signed_in(lab))
     return undone
 
 
@@ -113,10 +138,9 @@ def _requirements(lab: Lab, experiments: Sequence[Experiment]) -> Sequence[Told]
 
 
 def _forget(lab: Lab) -> Mapping[str, Sequence[str]]:
-    from lab.cli import passwords
     from lab.rig import requirements
 
-    removed: Mapping[str, Sequence[str]] = requirements.forget(lab, passwords.signed_in(lab))
+    removed: Mapping[str, Sequence[str]] = requirements.forget(lab, _signed_in(lab))
     return removed
 
 
@@ -181,6 +205,8 @@ def _answers(family: socket.AddressFamily, address: str | tuple[str, int]) -> bo
 class Parts:
     """What a command may use. Tests give others."""
 
+    own: Callable[[Lab], bool] = _own
+    look: Callable[[Lab, Experiment], tuple[Question, ...]] = _look
     testbed: Callable[[Lab, frozenset[str]], Testbed] = _machines
     check: Callable[[Lab, Experiment | None], Sequence[Checked]] = _check
     commands: Callable[[Lab, Experiment], Mapping[str, Sequence[str | Sequence[str]]]] = _commands

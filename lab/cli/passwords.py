@@ -7,6 +7,7 @@ import sys
 
 import click
 
+from lab.cli import agreeing
 from lab.credentials import Passwords
 from lab.errors import HostTrouble
 from lab.model import Host, Lab
@@ -22,7 +23,7 @@ def signed_in(lab: Lab) -> Passwords:
     """
     passwords = Passwords()
     wanted = [host for host in lab.hosts if host.root in ("sudo", "doas")]
-    if wanted and _somebody_there():
+    if wanted and agreeing.somebody_there():
         with passwords.asking(_ask):
             for host in wanted:
                 _signed_in(host, passwords)
@@ -43,10 +44,6 @@ def _signed_in(host: Host, passwords: Passwords) -> None:
         except HostTrouble:
             return None  # what follows meets the same, and knows what it means
     return None
-
-
-def _somebody_there() -> bool:
-    return sys.stdin.isatty() and sys.stderr.isatty()
 
 
 def _ask(question: str) -> str | None:

@@ -90,6 +90,16 @@ def _host(one: Connected) -> Iterator[Checked]:
     yield from _left(one)
 
 
+def refuse_held(one: Connected) -> None:
+    """Raise AgentRefused, `busy`, if somebody's run goes on there."""
+    for agent in _agents(one):
+        for found in agent.ask("leases")["leases"]:
+            if found["alive"]:
+                raise AgentRefused(
+                    f"this host is held by {found['held']}", kind="busy", host=one.name, advice=BUSY_ADVICE
+                )
+
+
 def _without_root(one: Connected) -> Iterator[Checked]:
     """What cannot be had from a host on which nothing may be changed, and why."""
     advice = f'If it is wanted: root = "sudo" (or "doas", or "direct") under [hosts.{one.name}].'
@@ -128,10 +138,11 @@ def _agents(one: Connected) -> list[Agent]:
 def _line(lab: Lab, experiment: Experiment | None, stop: Stop, passwords: Passwords) -> Iterator[Checked]:
     try:
         with connected(lab, stop, lease_s=None, passwords=passwords) as hosts:
-            line = HeldLine(hosts)
+            # What can be agreed to is asked before a run, and is no reason against one.
+            line = HeldLine(hosts, replace=True)
             word = line.check(stop)
             if word["refuse"]:
-                yield Checked(line.holder.name, False, str(word["refuse"]))
+                yield Checked(line.holder.name, False, str(word["refuse"]), line.advice(word))
                 return
             yield Checked(line.holder.name, True, f"the line can be limited on {word['device']}")
             if experiment is not None:

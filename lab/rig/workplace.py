@@ -55,9 +55,10 @@ class Workplace:
 
     @property
     def origin(self) -> str:
-        """Where the repository's objects come from: `http://host:port/`, as the cache names them."""
+        """Where the repository's objects come from: `http://host:port/svn/`, its root as the cache names it."""
         parts = urlsplit(self._url)
-        return f"{parts.scheme}://{parts.hostname}:{parts.port or 80}/"
+        root = parts.path.strip("/").split("/")[0]
+        return f"{parts.scheme}://{parts.hostname}:{parts.port or 80}/{root}{'/' if root else ''}"
 
     @property
     def ports(self) -> list[int]:
