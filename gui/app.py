@@ -40,7 +40,8 @@ def main(
 
     `profile` is a profile's path, or that of a run file (then it opens in Results); with `run`, its
     `experiment` (default: the first) is run at once and recorded in `record` (default: a new file in the
-    folder of runs), with what was `agreed` to beforehand of `lab.asking.KINDS`. Codes: 0; of a run that was asked for: 1 if a trial failed or a cell has nothing kept,
+    folder of runs), with what was `agreed` to beforehand of `lab.asking.KINDS`.
+    Codes: 0; of a run that was asked for: 1 if a trial failed or a cell has nothing kept,
     3 if the run failed, 130 if it was stopped.
     """
     application = application_made(argv)

@@ -153,9 +153,19 @@ def plan(parts: Parts, profile_path: str, experiment_name: str | None) -> None:
     " others have some), purge (take their objects out of the cache), qdisc (replace a queue that somebody set"
     " up, and put it back). With commas between them; `nothing` alone: run only if nothing has to be asked.",
 )
+@click.option(
+    "--rehearse",
+    is_flag=True,
+    help="Only one shortest trial of each kind, in the terminal; then everything is taken back and looked for.",
+)
 @parts_given
 def run(
-    parts: Parts, profile_path: str, experiment_name: str | None, headless: bool, agreed: str | None
+    parts: Parts,
+    profile_path: str,
+    experiment_name: str | None,
+    headless: bool,
+    agreed: str | None,
+    rehearse: bool,
 ) -> None:
     """Run an experiment of a profile: in the window where a display exists, else in the terminal.
 
@@ -165,7 +175,8 @@ def run(
     from lab import asking
 
     kinds = None if agreed is None else asking.kinds(agreed)
-    sys.exit(_run(parts, profile_path, experiment_name, headless=headless, agreed=kinds))
+    code = _run(parts, profile_path, experiment_name, headless=headless, agreed=kinds, rehearse=rehearse)
+    sys.exit(code)
 
 
 @cli.command()
@@ -200,15 +211,19 @@ def runs(as_json: bool) -> None:
 @as_json_option
 def show(run_name: str, as_json: bool) -> None:
     """Show a run: its tables, and the answers."""
-    from lab import store
+    from lab import design, store
     from lab.analysis import summary
-    from lab.cli import story, tables
+    from lab.cli import rehearsal, story, tables
 
     path = store.found(run_name)
     with store.opened(path) as record:
         seen = summary.summarised(record.events())
+        rehearsed = design.is_rehearsal(seen.started.experiment)
+        told = list(rehearsal.told(record.events(samples=False))) if rehearsed else []
     if as_json:
         _print_json(summary.as_json(seen))
+    elif rehearsed:
+        click.echo(plain("\n".join([*told, story.where(path)])))
     else:
         story.report(seen, path, tables.console())
 
@@ -308,21 +323,28 @@ def _run(
     *,
     headless: bool,
     agreed: frozenset[str] | None = None,
+    rehearse: bool = False,
 ) -> int:
     """In the window or in the terminal. Bad input is refused before any host is touched."""
-    from lab.cli import agreeing, story, tables
+    from lab import design
+    from lab.cli import agreeing, rehearsal, story, tables
 
     profile = _loaded(path)
     experiment = _chosen(profile, experiment_name)
     _planned(experiment)
-    if not headless and parts.display_there():
+    if rehearse:
+        experiment = design.rehearsal(experiment)
+    elif not headless and parts.display_there():
         return _in_window(parts, path, experiment, agreed or frozenset())
     out = tables.console()
     for warning in profile.warnings:
         click.echo(f"note: {warning}", err=True)
     if not parts.own(profile.lab):
         agreed = agreeing.agreed(experiment, lambda: parts.look(profile.lab, experiment), agreed)
-    return story.run(profile.lab, experiment, parts.testbed(profile.lab, agreed or frozenset()), out)
+    testbed = parts.testbed(profile.lab, agreed or frozenset())
+    if rehearse:
+        return rehearsal.run(profile.lab, experiment, testbed, lambda: parts.left(profile.lab), out)
+    return story.run(profile.lab, experiment, testbed, out)
 
 
 def _in_window(parts: Parts, path: str, experiment: Experiment, agreed: frozenset[str]) -> int:

@@ -456,6 +456,11 @@ def revert(lab: Lab, *, force: bool = False, passwords: Passwords | None = None)
     return checking.revert(lab, force=force, passwords=passwords)
 
 
+def left(lab: Lab, passwords: Passwords | None = None) -> tuple[checking.Checked, ...]:
+    """What runs have left on every host, looked at; changes nothing."""
+    return checking.left(lab, passwords)
+
+
 def own(lab: Lab) -> bool:
     """True if BranchLab made this lab itself, on this machine and for this user: nobody else is hurt there."""
     if sys.platform == "win32":

@@ -6,6 +6,7 @@ import csv
 import json
 import os
 import pty
+import select
 import signal
 import subprocess
 import sys
@@ -110,6 +111,7 @@ class World:
             look=self._look,
             testbed=self._testbed,
             check=self._check,
+            left=self._left,
             commands=lambda lab, experiment: {"desk-1": [["svn", "checkout", "a b"]]},
             revert=lambda lab, force: {"server": ["the line", *["a living run"] * force], "client": []},
             tied_lab=self._tied,
@@ -132,6 +134,10 @@ class World:
     def _check(self, lab: Lab, experiment: Experiment | None) -> list[Found]:
         self.touched.append("check")
         return self.found
+
+    def _left(self, lab: Lab) -> list[Found]:
+        self.touched.append("left")
+        return self.found or [Found(host.name, True, "nothing is left there") for host in lab.hosts]
 
     @contextmanager
     def _tied(self) -> Iterator[Path]:
@@ -543,6 +549,51 @@ def test_a_display_counts_only_if_it_answers(
     assert Parts().display_there() is there
 
 
+# ---- a rehearsal
+
+
+def test_a_rehearsal_runs_each_kind_once_and_looks_whether_anything_is_left(world: World) -> None:
+    world.display = True  # it stays in the terminal all the same
+    told = world.call("run", "--rehearse", str(world.profile))
+    assert told.exit_code == 0, told.output
+    assert "Rehearsed 4 of 4 kinds of trial, once each; 4 proved themselves." in told.stdout
+    assert "server: changed: " in told.stdout
+    assert "server: nothing is left there" in told.stdout
+    assert "1. Which operations" not in told.stdout
+    assert world.touched == ["testbed", "left"]
+    assert world.window == []
+    (head,) = store.runs()
+    assert (head.experiment, head.planned) == ("Proxy efficiency (quick) (rehearsal)", 4)
+    shown = world.call("show", "last").stdout
+    assert "Rehearsed 4 of 4 kinds" in shown
+    assert "1. Which operations" not in shown
+
+
+def test_a_rehearsal_names_what_did_not_prove_itself_and_what_is_left(world: World) -> None:
+    world.bed = FakeTestbed(failing={2: "svn: E1: no"}, void={3: "bypassed: nothing"}, samples=2)
+    told = world.call("run", "--rehearse", str(world.profile))
+    assert told.exit_code == 1
+    assert "4 of 4 kinds of trial, once each; 2 proved themselves" in told.stdout
+    assert "failed: client: svn: E1: no" in told.stdout
+    assert "void: bypassed: nothing" in told.stdout
+    world.bed = FakeTestbed(at={3: ConnectionLost("the stream ended", host="server")}, samples=4)
+    told = world.call("run", "--rehearse", str(world.profile))
+    assert told.exit_code == 3
+    assert told.stdout.count(": not reached") >= 1
+    assert "It broke off: server: the stream ended" in told.stdout
+    world.bed, world.found = FakeTestbed(samples=2), [Found("server", False, "left there: a line", "revert")]
+    told = world.call("run", "--rehearse", str(world.profile))
+    assert told.exit_code == 3
+    assert "server: left there: a line\n   what to do: revert" in told.stdout
+
+
+def test_a_rehearsal_asks_as_a_run_does(world: World) -> None:
+    world.own, world.questions = False, [OTHERS]
+    assert world.call("run", "--rehearse", str(world.profile)).exit_code == 2
+    assert world.call("run", "--rehearse", str(world.profile), "--agree", "nothing").exit_code == 2
+    assert world.touched == ["look"]
+
+
 # ---- what a run would do to other people's work
 
 
@@ -660,22 +711,22 @@ def at_a_terminal(world: World, answers: list[bytes], *words: str) -> tuple[int,
         env={**os.environ, "TERM": "dumb"}, start_new_session=True,
     )  # fmt: skip
     os.close(theirs)
-    seen, waiting = "", list(answers)
+    seen, given = "", 0
     try:
         while True:
+            # A signal is lost if it comes just before Python begins to read; people press the keys again.
+            if not select.select([ours], [], [], 2)[0]:
+                os.write(ours, b"".join(one for one in answers[:given] if one == b"\x03"))
+                continue
             try:
-                portion = os.read(ours, 4096)
+                seen += os.read(ours, 4096).decode("utf-8", "replace")
             except OSError:  # EIO: the other end is closed
                 break
-            if not portion:
-                break
-            seen += portion.decode("utf-8", "replace")
-            if waiting and seen.count("[y/N]:") > len(answers) - len(waiting):
-                os.write(ours, waiting.pop(0))
+            if given < len(answers) and seen.count("[y/N]: ") > given:
+                given += 1
+                os.write(ours, answers[given - 1])
     finally:
         os.close(ours)
-        if waiting:
-            process.kill()
     return process.wait(60), seen
 
 

@@ -109,6 +109,13 @@ def _check(lab: Lab, experiment: Experiment | None) -> Sequence[Checked]:
     return found
 
 
+def _left(lab: Lab) -> Sequence[Checked]:
+    from lab import machines
+
+    found: Sequence[Checked] = machines.left(lab, _signed_in(lab))
+    return found
+
+
 def _commands(lab: Lab, experiment: Experiment) -> Mapping[str, Sequence[str | Sequence[str]]]:
     from lab import machines
 
@@ -209,6 +216,7 @@ class Parts:
     look: Callable[[Lab, Experiment], tuple[Question, ...]] = _look
     testbed: Callable[[Lab, frozenset[str]], Testbed] = _machines
     check: Callable[[Lab, Experiment | None], Sequence[Checked]] = _check
+    left: Callable[[Lab], Sequence[Checked]] = _left
     commands: Callable[[Lab, Experiment], Mapping[str, Sequence[str | Sequence[str]]]] = _commands
     revert: Callable[[Lab, bool], Mapping[str, Sequence[str]]] = _revert
     sudoers: Callable[[Lab], Sequence[Told]] = _sudoers

@@ -16,7 +16,7 @@ from lab import agents, ssh
 from lab.credentials import Passwords
 from lab.errors import AgentRefused, HostTrouble, LabError
 from lab.model import Experiment, Host, Lab, Role
-from lab.rig.checking import NEEDED, NEEDED_FOR_SERVICES
+from lab.rig.checking import NEEDED, NEEDED_FOR_SERVICES, service_folders
 from lab.rig.hosts import owner, rooted
 
 PLAIN = {
@@ -168,19 +168,14 @@ def _files(host: Host, agent: agents.Agent) -> Iterator[str]:
     yield "/run/branchlab: leases and how to undo them, while a run goes on (root's, 0700)"
     if host.root in ("sudo", "doas"):
         yield f"{FOLDER}/agent-DIGEST.py: the installed agent, if an administrator put it there"
-    for folder in _services(host):
+    for folder in service_folders(host):
         yield f"{folder}: a service of BranchLab's own, removed when its run ends"
-    for folder in _caches(host):
+    for folder in cache_folders(host):
         yield f"{folder}: the cache of BranchLab's own proxy, kept for the next run"
 
 
-def _services(host: Host) -> list[str]:
-    if not host.services or host.role not in (Role.SERVER, Role.PROXY):
-        return []
-    return [f"{host.services}/{'svn-server' if host.role is Role.SERVER else 'caching-proxy'}"]
-
-
-def _caches(host: Host) -> list[str]:
+def cache_folders(host: Host) -> list[str]:
+    """The cache of BranchLab's own proxy on this host."""
     return [host.cache.folder] if host.role is Role.PROXY and host.services and host.cache else []
 
 
@@ -216,7 +211,7 @@ def _forgotten(host: Host, passwords: Passwords) -> Iterator[str]:
         done: list[str] = []
         if host.root != "none":
             with rooted(connection, agent, passwords) as root:
-                done += _taken_back(root, {"services": _services(host), "caches": _caches(host)})
+                done += _taken_back(root, {"services": service_folders(host), "caches": cache_folders(host)})
         yield from done
         yield from _taken_back(agent, {})
         seen = agent.ask("installed", {"digest": agents.bundle().digest})
