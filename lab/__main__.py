@@ -112,8 +112,13 @@ def check(
 @cli.command()
 @profile_argument
 @experiment_option
+@click.option(
+    "--changes",
+    is_flag=True,
+    help="Print instead, for a change board, what is changed on each host and how it ends (Markdown).",
+)
 @parts_given
-def plan(parts: Parts, profile_path: str, experiment_name: str | None) -> None:
+def plan(parts: Parts, profile_path: str, experiment_name: str | None, changes: bool) -> None:
     """Print the trials, the commands on each host and how long it will take. Changes nothing."""
     from lab import units
     from lab.cli import estimate, tables
@@ -121,6 +126,11 @@ def plan(parts: Parts, profile_path: str, experiment_name: str | None) -> None:
     profile = _loaded(profile_path)
     experiment = _chosen(profile, experiment_name)
     trials = _planned(experiment)
+    known = estimate.estimate(experiment, trials)
+    duration = f"{units.coming_text(known.low_s, known.high_s)} ({known.basis})" if known else ""
+    if changes:
+        click.echo(parts.changes(profile.lab, experiment, duration), nl=False)
+        return
     click.echo(f"{experiment.name}: {len(trials)} trials, order {experiment.order}, seed {experiment.seed}\n")
     width = len(str(len(trials)))
     for trial in trials:
@@ -134,11 +144,8 @@ def plan(parts: Parts, profile_path: str, experiment_name: str | None) -> None:
         for command in commands:
             click.echo(f"  {command if isinstance(command, str) else shlex.join(command)}")
     click.echo()
-    known = estimate.estimate(experiment, trials)
-    if known is None:
-        click.echo("Duration: not known, since nothing of this experiment was measured yet.")
-    else:
-        click.echo(f"Duration: {units.coming_text(known.low_s, known.high_s)} ({known.basis}).")
+    unknown = "not known, since nothing of this experiment was measured yet"
+    click.echo(f"Duration: {duration or unknown}.")
 
 
 @cli.command()

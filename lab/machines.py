@@ -30,6 +30,7 @@ from lab.events import (
     TrialFinished,
 )
 from lab.model import Experiment, Lab, Line, Role, Trial
+from lab.rig import changes as board
 from lab.rig import checking, looking, planning
 from lab.rig.doubts import doubts
 from lab.rig.fullness import Found, Fullness
@@ -449,6 +450,11 @@ def check(
 def commands(lab: Lab, experiment: Experiment, drivers: Path | None = None) -> dict[str, list[str]]:
     """What a run would do on every host, as text; touches nothing."""
     return planning.commands(lab, experiment, vcs.driver(experiment.vcs, drivers))
+
+
+def changes(lab: Lab, experiment: Experiment, duration: str = "", drivers: Path | None = None) -> str:
+    """The plan as a page for a change board, in Markdown; touches nothing."""
+    return board.page(lab, experiment, vcs.driver(experiment.vcs, drivers), duration)
 
 
 def revert(lab: Lab, *, force: bool = False, passwords: Passwords | None = None) -> dict[str, list[str]]:

@@ -113,6 +113,7 @@ class World:
             check=self._check,
             left=self._left,
             commands=lambda lab, experiment: {"desk-1": [["svn", "checkout", "a b"]]},
+            changes=lambda lab, experiment, duration: f"# {experiment.name}: {duration}\n",
             revert=lambda lab, force: {"server": ["the line", *["a living run"] * force], "client": []},
             tied_lab=self._tied,
             window=lambda: self._open,
@@ -301,6 +302,15 @@ def test_plan_prints_trials_commands_and_duration_and_touches_no_host(world: Wor
     world.call("run", str(world.profile))
     (head,) = store.runs()
     assert f"(as measured in run {head.run})" in world.call("plan", str(world.profile)).stdout
+
+
+def test_the_changes_of_a_plan_are_a_page_alone_and_touch_no_host(world: World) -> None:
+    told = world.call("plan", "--changes", str(world.profile), "--experiment", "Only Get")
+    assert told.exit_code == 0, told.output
+    assert told.stdout.startswith("# Only Get: ")
+    assert "a rough guess" in told.stdout
+    assert told.stdout.count("\n") == 1
+    assert (world.touched, store.runs()) == ([], ())
 
 
 @pytest.mark.parametrize(

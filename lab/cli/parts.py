@@ -119,8 +119,14 @@ def _left(lab: Lab) -> Sequence[Checked]:
 def _commands(lab: Lab, experiment: Experiment) -> Mapping[str, Sequence[str | Sequence[str]]]:
     from lab import machines
 
-    told: Mapping[str, Sequence[str | Sequence[str]]] = machines.commands(lab, experiment)
+    told: Mapping[str, Sequence[str | Sequence[str]]] = machines.commands(lab, experiment, _drivers())
     return told
+
+
+def _changes(lab: Lab, experiment: Experiment, duration: str) -> str:
+    from lab import machines
+
+    return machines.changes(lab, experiment, duration, _drivers())
 
 
 def _revert(lab: Lab, force: bool) -> Mapping[str, Sequence[str]]:
@@ -218,6 +224,7 @@ class Parts:
     check: Callable[[Lab, Experiment | None], Sequence[Checked]] = _check
     left: Callable[[Lab], Sequence[Checked]] = _left
     commands: Callable[[Lab, Experiment], Mapping[str, Sequence[str | Sequence[str]]]] = _commands
+    changes: Callable[[Lab, Experiment, str], str] = _changes
     revert: Callable[[Lab, bool], Mapping[str, Sequence[str]]] = _revert
     sudoers: Callable[[Lab], Sequence[Told]] = _sudoers
     requirements: Callable[[Lab, Sequence[Experiment]], Sequence[Told]] = _requirements
