@@ -7,6 +7,7 @@ import getpass
 import os
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -350,18 +351,22 @@ root = "direct"
 class Bench:
     """A server and a client of an office with an sshd each; BranchLab runs on a third host."""
 
-    def __init__(self, net: Net, server: sshd.Sshd, folder: Path) -> None:
+    def __init__(self, net: Net, server: sshd.Sshd, folder: Path, stack: contextlib.ExitStack) -> None:
         self.net, self.folder, self.server = net, folder, server
         self.profile = folder / "office.toml"
         told = {"user": getpass.getuser(), "port": PORT, "server": server, "key": server.host_key()}
-        services = f'services = "{folder}/services"'
+        # Where Apache's own user gets to.
+        self.services = Path(stack.enter_context(tempfile.TemporaryDirectory()))
+        self.services.chmod(0o711)
+        services = f'services = "{self.services}/services"'
         hosts = HOST.format(name="server", role="server", address=SERVER, more=services, **told)
         hosts += HOST.format(name="c1", role="client", address="10.77.0.11", more="", **told)
         self.profile.write_text(PROFILE.format(hosts=hosts))
 
-    def branchlab(self, *words: str) -> subprocess.CompletedProcess[str]:
+    def branchlab(self, *words: str, code: str | None = None) -> subprocess.CompletedProcess[str]:
         """The command on the third host, with nobody at a terminal."""
-        argv = self.net.argv("other", sys.executable, "-m", "lab", *words)
+        start = ["-m", "lab"] if code is None else ["-c", code]
+        argv = self.net.argv("other", sys.executable, *start, *words)
         return subprocess.run(
             argv, cwd=real_runs.CHECKOUT, env={**os.environ, "BRANCHLAB_DATA": str(self.folder / "data")},
             stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=100, check=False,
@@ -389,7 +394,7 @@ def bench(tmp_path: Path) -> Iterator[Bench]:
             end = time.monotonic() + 30
             while f":{PORT} " not in net.run(name, "ss", "-Hltn") and time.monotonic() < end:
                 time.sleep(0.02)
-        yield Bench(net, server, tmp_path)
+        yield Bench(net, server, tmp_path, stack)
 
 
 @pytest.mark.lab
@@ -426,3 +431,46 @@ def test_queues_of_somebody_are_asked_about_on_real_hosts_and_stay(bench: Bench)
     assert "tbf" in told.stderr
     assert "branchlab run --agree qdisc PROFILE" in told.stderr
     assert bench.qdiscs() == before
+
+
+TBF = "tc qdisc add dev eth0 root tbf rate 100mbit burst 16000 limit 640000"
+
+
+@pytest.mark.lab
+def test_what_was_agreed_to_is_done_and_everything_is_as_before(bench: Bench) -> None:
+    bench.net.run("server", "sh", "-c", TBF)
+    before = bench.qdiscs()
+    run = ("run", "--rehearse", "--agree", "connections,qdisc", str(bench.profile))
+    with _connections(bench.net, SERVER, 2):
+        told = bench.branchlab(*run)
+    assert told.returncode == 0, told.stdout + told.stderr
+    assert "1 proved themselves" in told.stdout
+    assert "server: nothing is left there" in told.stdout
+    assert bench.qdiscs() == before
+    assert len(bench.runs()) == 1
+
+
+UNSEEN = """
+import sys
+from lab.__main__ import cli
+from lab.cli.parts import Parts
+cli(sys.argv[1:], obj=Parts(look=lambda lab, experiment: ()))
+"""
+"""The command, as if what is on the hosts had come after they were looked at."""
+
+
+@pytest.mark.lab
+def test_what_came_between_looking_and_running_ends_the_run_before_anything_is_changed(bench: Bench) -> None:
+    run = ("run", "--headless", str(bench.profile), "--agree")
+    with _connections(bench.net, SERVER, 2) as port:
+        told = bench.branchlab(*run, "qdisc", code=UNSEEN)
+    assert told.returncode == 3, told.stdout
+    assert f"2 between c1 and server on port {port}" in told.stdout
+    assert "--agree connections" in told.stdout
+    bench.net.run("server", "sh", "-c", TBF)
+    before = bench.qdiscs()
+    told = bench.branchlab(*run, "connections", code=UNSEEN)
+    assert told.returncode == 3, told.stdout
+    assert "branchlab run --agree qdisc PROFILE" in told.stdout
+    assert bench.qdiscs() == before
+    assert not list(bench.services.iterdir())
