@@ -23,6 +23,7 @@ from gui.report import Banner, DefectDialog, Reporter, Trouble
 from gui.results.page import ResultsPage
 from gui.run.page import RunPage
 from gui.start.page import StartPage
+from gui.taking_back import TakingBack
 from gui.telling import LAB, RESULTS, RUN
 from gui.theme import sheet
 from gui.theme.look import Look
@@ -153,6 +154,7 @@ class MainWindow(QMainWindow):
     def leave(self) -> None:
         """Nobody is here any more: what waits for an answer goes on without one."""
         self._preparing.cancel()
+        self._taking_back.leave()
         self._questions.close()
 
     @property
@@ -222,6 +224,7 @@ class MainWindow(QMainWindow):
         self._actions = Actions(look, self)
         self._questions = Questions(self)
         self._preparing = Preparing(look, self._doors, self._questions, self)
+        self._taking_back = TakingBack(look, self._doors, self._questions, self)
 
     def _wire(self) -> None:
         self.run_worker = Worker(self)
@@ -231,6 +234,9 @@ class MainWindow(QMainWindow):
         self._preparing.ready.connect(self._begin_run)
         self._preparing.left.connect(self._left)
         self._preparing.crashed.connect(self._not_begun)
+        self._taking_back.going.connect(self.lab_page.take_back)
+        self._taking_back.done.connect(self._tell)
+        self._taking_back.crashed.connect(self._reporter.take)
         self._reporter.told.connect(self._tell)
         self._reporter.broken.connect(self._broken)
         self._navigation.chosen.connect(self.show_page)
@@ -243,6 +249,7 @@ class MainWindow(QMainWindow):
         self.start_page.recent.connect(self.open_run)
         self.lab_page.run.connect(self.start_run)
         self.lab_page.wanted.connect(self._home)
+        self.lab_page.taken_back.connect(self._take_back)
         self.run_page.wanted.connect(partial(self.show_page, LAB))
         self.run_page.stopped.connect(self._ask_stop)
         self.run_page.cancelled.connect(self._preparing.cancel)
@@ -289,14 +296,20 @@ class MainWindow(QMainWindow):
         self._job(self._doors.recent(), self.start_page.show_runs)
 
     def _refused_while_busy(self) -> bool:
-        """True, and told, while a run goes or is about to: its lab stays the one that is shown."""
+        """True, and told, while something goes on with the lab that is open: it stays the one that is shown."""
         if self.looking:
-            text = "Cancel that first, or wait until the run has ended."
-            self._tell(Trouble(title="The hosts are being looked at.", text=text, grade="warn"))
+            title, text = (
+                "The hosts are being looked at.",
+                "Cancel that first, or wait until the run has ended.",
+            )
+        elif self._taking_back.busy:
+            title, text = "Everything is being taken back.", "Wait until that has ended."
         elif self.running:
-            text = "Open another one once it has ended."
-            self._tell(Trouble(title="A run is going.", text=text, grade="warn"))
-        return self.running or self.looking
+            title, text = "A run is going.", "Open another one once it has ended."
+        else:
+            return False
+        self._tell(Trouble(title=title, text=text, grade="warn"))
+        return True
 
     def _make_hosts(self) -> None:
         if self._refused_while_busy():
@@ -345,6 +358,12 @@ class MainWindow(QMainWindow):
             wanted.lab, wanted.experiment, wanted.stop, wanted.record, agreed=wanted.agreed
         )
         self.run_worker.start(things)
+
+    def _take_back(self) -> None:
+        if self._lab is not None and not self._refused_while_busy():
+            self._banner.hide()
+            self.show_page(LAB)
+            self._taking_back.begin(self._lab)
 
     def _left(self) -> None:
         self.run_page.looked()
@@ -545,6 +564,9 @@ class MainWindow(QMainWindow):
                 Action("Lab", f"Run {name}", "play", partial(self.start_run, experiment))
                 for name, experiment in self.lab_page.offered()
             ]
+            if self._lab is not None:
+                name = "Take everything back"
+                made.append(Action("Lab", name, "arrow-counter-clockwise", self._take_back))
             made += [
                 Action("Lab", "Make hosts on this machine", "tree-structure", self._make_hosts),
                 Action("Lab", "Open a lab …", "folder-open", self._ask_profile),
