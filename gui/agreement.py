@@ -8,7 +8,7 @@ from PySide6.QtCore import QSize, Qt
 from PySide6.QtGui import QTextOption
 from PySide6.QtWidgets import QFrame, QPlainTextEdit, QScrollArea, QSizePolicy, QWidget
 
-from gui.dialogs import INSIDE, Dialog
+from gui.dialogs import Dialog
 from gui.report import breakable
 from gui.theme import marks
 from gui.theme.look import Look
@@ -39,7 +39,7 @@ class AgreementDialog(Dialog):
             if number:
                 listed.addWidget(rule())
             self._add(listed, question)
-        inside.setFixedWidth(INSIDE - _SCROLL_BAR)
+        inside.setFixedWidth(self.inside - _SCROLL_BAR)
         self._scroll = _Scroll(inside, max(160, window.height() - _CHROME))
         self.body.addWidget(self._scroll)
         self.cancel = self.button("Cancel")
@@ -60,7 +60,7 @@ class AgreementDialog(Dialog):
         head.addLayout(said, 1)
         listed_here.addLayout(head)
         if question.details:
-            listed_here.addWidget(_details(look, question))
+            listed_here.addWidget(_details(look, question, self.inside))
         check = Check(look, f"Agree: {question.allows}")
         check.setAccessibleDescription(f"{question.host}: {question.text}")
         check.toggled.connect(self._checked)
@@ -91,10 +91,10 @@ class _Scroll(QScrollArea):
         layout = self._inside.layout()
         needed = layout.heightForWidth(self._inside.width())
         self._inside.setFixedHeight(needed)
-        return QSize(INSIDE, min(needed, self._most))
+        return QSize(self._inside.width() + _SCROLL_BAR, min(needed, self._most))
 
 
-def _details(look: Look, question: Question) -> QFrame:
+def _details(look: Look, question: Question, width: int) -> QFrame:
     box = QFrame()
     box.setObjectName("facts")
     text = QPlainTextEdit("\n".join(question.details))
@@ -105,7 +105,7 @@ def _details(look: Look, question: Question) -> QFrame:
     text.document().setDocumentMargin(0)
     text.setAccessibleName(f"{question.host}: what exactly, {len(question.details)} lines")
     text.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
-    a_row = (INSIDE - 48) // max(1, text.fontMetrics().horizontalAdvance("0"))
+    a_row = (width - 48) // max(1, text.fontMetrics().horizontalAdvance("0"))
     rows = sum(max(1, -(-len(line) // a_row)) for line in question.details)
     text.setFixedHeight(min(_DETAIL_LINES, rows) * text.fontMetrics().lineSpacing() + 2)
     column(box, text, margins=(12, 8, 6, 8))

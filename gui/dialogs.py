@@ -11,7 +11,7 @@ from gui.theme.look import Look
 from gui.widgets.basic import Button, Icon, IconButton, Label, Sign, column, row
 from gui.widgets.frame import FocusRing
 
-WIDTH, INSIDE = 560, 560 - 2 * 24
+WIDTH, _MARGIN = 560, 24
 
 
 class Dialog(QDialog):
@@ -33,10 +33,12 @@ class Dialog(QDialog):
         self.setAccessibleName(title)
         self.setAccessibleDescription(under)
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        self.setFixedWidth(WIDTH)
+        self.setFixedWidth(look.px(WIDTH))
+        self.inside = self.width() - 2 * _MARGIN
+        """the width of `body`"""
         self.body = column(None, spacing=12)
         self.foot = row(None, -1)
-        layout = column(self, margins=(24, 22, 24, 24), spacing=14)
+        layout = column(self, margins=(_MARGIN, 22, _MARGIN, _MARGIN), spacing=14)
         layout.addLayout(_head(look, title, under, icon, grade))
         layout.addLayout(self.body)
         layout.addLayout(self.foot)
@@ -52,7 +54,7 @@ class Dialog(QDialog):
 
     def showEvent(self, event: QShowEvent) -> None:
         # Texts that are wrapped make a layout guess too high before it knows its width.
-        self.setFixedHeight(self.layout().totalHeightForWidth(WIDTH))
+        self.setFixedHeight(self.layout().totalHeightForWidth(self.width()))
         super().showEvent(event)
         self._shade.cover()
 

@@ -22,7 +22,7 @@ _KINDS = {
     "ssh-rsa": ("RSA", "rsa"),
 }
 """Kinds of keys as SSH names them: for people, and in the name of the host's file (OpenSSH's own names)."""
-_SHA256 = re.compile(r"(?:SHA256:)?([A-Za-z0-9+/]{43})(?![A-Za-z0-9+/])")
+_SHA256 = re.compile(r"(?:SHA256:|(?<![A-Za-z0-9+/]))([A-Za-z0-9+/]{43})(?![A-Za-z0-9+/])")
 _IN_A_ROW = 6
 
 
