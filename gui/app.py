@@ -6,7 +6,6 @@ import gc
 import signal
 import sys
 from collections.abc import Callable, Sequence
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -33,16 +32,16 @@ def main(
     experiment: str | None = None,
     run: bool = False,
     record: str | Path | None = None,
-    agreed: frozenset[str] = frozenset(),
     theme: str | None = None,
+    agreed: frozenset[str] = frozenset(),
 ) -> int:
     """Open the window, and come back with an exit code once it is closed.
 
     `profile` is a profile's path, or that of a run file (then it opens in Results); with `run`, its
     `experiment` (default: the first) is run at once and recorded in `record` (default: a new file in the
-    folder of runs), with what was `agreed` to beforehand of `lab.asking.KINDS`.
-    Codes: 0; of a run that was asked for: 1 if a trial failed or a cell has nothing kept,
-    3 if the run failed, 130 if it was stopped.
+    folder of runs). What is `agreed` to (kinds of `lab.asking.KINDS`) is not asked about before that run.
+    Codes: 0; of a run that was asked for: 1 if a trial failed or a cell has nothing kept, 3 if the run failed
+    or could not begin, 130 if it was stopped or not agreed to.
     """
     application = application_made(argv)
     look = Look(theme or looks.system_palette(), looks.system_ratio())
@@ -55,8 +54,6 @@ def main(
     from gui.report import Reporter
 
     reporter, doors = Reporter(), Doors()
-    if agreed:
-        doors.testbed = partial(doors.testbed, agreed=agreed)
     reporter.install()
     window = MainWindow(look, doors, reporter)
     window.setWindowIcon(mark(look))
@@ -74,7 +71,7 @@ def main(
             window.open_run(Path(profile))
         elif profile is not None:
             target = None if record is None else Path(record)
-            window.open_profile(Path(profile), experiment=experiment, run=run, record=target)
+            window.open_profile(Path(profile), experiment=experiment, run=run, record=target, agreed=agreed)
 
     QTimer.singleShot(_AFTER_PAINT_MS, begin)
     awake = _heeding_signals(window.interrupt)
@@ -82,6 +79,7 @@ def main(
         application.exec()
     finally:
         awake.stop()
+        window.leave()
         window.run_worker.wait(60)
         doors.close()
         reporter.remove()
@@ -138,6 +136,8 @@ def _nothing() -> None:
 
 
 def _code(window: MainWindow) -> int:
+    if window.trouble is not None:
+        return TROUBLE
     outcome = window.live.outcome
     if outcome is Outcome.DONE:
         summary = window.summary

@@ -6,12 +6,12 @@ Everything heavy is imported where it is needed: the window must be up in a seco
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field, fields
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
-from lab.errors import BadInput
+from lab.errors import AgentRefused, BadInput, HostTrouble
 from lab.events import (
     Event,
     LineProved,
@@ -22,11 +22,14 @@ from lab.events import (
     TrialFinished,
 )
 from lab.live import Live
-from lab.model import Experiment, Lab
+from lab.model import Experiment, Host, Lab
 from lab.stop import Stop
 
 if TYPE_CHECKING:
+    from gui.person import Somebody
     from lab.analysis.summary import Summary
+    from lab.asking import Question
+    from lab.credentials import Passwords
     from lab.embedded import Embedded
     from lab.profile import Profile
     from lab.store import Head
@@ -60,24 +63,113 @@ class Cut(Protocol):
         """Close all connections, from any thread."""
 
 
-def _machines(lab: Lab, agreed: frozenset[str] = frozenset()) -> Testbed:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TakenBack:
+    """What taking everything back did on one host; `trouble` says why nothing could be done there."""
+
+    host: str
+    undone: tuple[str, ...] = ()
+    trouble: str = ""
+
+
+TRIES = 3
+"""So often a person may type a password for one host; each wrong one is told."""
+
+
+def _machines(lab: Lab, *, passwords: Passwords, agreed: frozenset[str]) -> Testbed:
     from lab import store
     from lab.machines import Machines
 
-    return Machines(lab, store.data_folder() / "vcs", agreed=agreed)
+    return Machines(lab, store.data_folder() / "vcs", passwords=passwords, agreed=agreed)
+
+
+def _look(lab: Lab, experiment: Experiment, passwords: Passwords) -> tuple[Question, ...]:
+    from lab import machines, store
+
+    return machines.look(lab, experiment, store.data_folder() / "vcs", passwords)
+
+
+def _sign_in(host: Host, passwords: Passwords) -> None:
+    from lab.rig import hosts
+
+    hosts.signed_in(host, passwords)
+
+
+def _revert(lab: Lab, passwords: Passwords) -> Mapping[str, Sequence[str]]:
+    from lab import machines
+
+    return machines.revert(lab, passwords=passwords)
+
+
+def _own(lab: Lab) -> bool:
+    from lab import machines
+
+    return machines.own(lab)
 
 
 @dataclass(slots=True)
 class Doors:
-    """The ways out of the window. `testbed` makes the hosts of a lab.
+    """The ways out of the window. `testbed` makes the hosts of a lab; `own` says whether BranchLab made them.
 
-    `held` are labs that must be closed at the end; `recording` is the file of the newest run.
+    `person` answers questions amid work; `held` are labs that must be closed at the end; `recording` is the
+    file of the newest run. `looking`, `signing` and `reverting` do what `lab.machines` and `lab.rig` do.
     """
 
-    testbed: Callable[[Lab], Testbed] = _machines
+    testbed: Callable[..., Testbed] = _machines
+    own: Callable[[Lab], bool] = _own
+    looking: Callable[[Lab, Experiment, Passwords], Sequence[Question]] = _look
+    signing: Callable[[Host, Passwords], None] = _sign_in
+    reverting: Callable[[Lab, Passwords], Mapping[str, Sequence[str]]] = _revert
+    person: Somebody | None = None
     held: list[Embedded] = field(default_factory=list)
     recording: Path | None = None
     _bed: Testbed | None = None
+    _passwords: Passwords | None = None
+
+    def passwords(self) -> Passwords:
+        """Those of this window, kept in memory for as long as it is there; whoever is `person` now is asked."""
+        from lab.credentials import Passwords
+
+        if self._passwords is None:
+            self._passwords = Passwords(self._ask)
+        return self._passwords
+
+    def _ask(self, question: str) -> str | None:
+        return self.person.password(question) if self.person is not None else None
+
+    def look(self, lab: Lab, experiment: Experiment) -> Iterator[tuple[Question, ...]]:
+        """What a person must agree to before this run; passwords are asked for on the way. Changes nothing."""
+        passwords = self.passwords()
+        for host in lab.hosts:
+            self._signed_in(host, passwords)
+        yield tuple(self.looking(lab, experiment, passwords))
+
+    def _signed_in(self, host: Host, passwords: Passwords) -> None:
+        """Get the password of a host that asks for one. Raises PasswordRefused after the last wrong one."""
+        from lab.agents import PasswordRefused
+
+        for attempt in range(TRIES) if host.root in ("sudo", "doas") else ():
+            try:
+                self.signing(host, passwords)
+                break
+            except PasswordRefused as error:
+                if attempt == TRIES - 1 or self.person is None:
+                    raise
+                self.person.notice = f"{error}. This is try {attempt + 2} of {TRIES}."
+
+    def revert(self, lab: Lab) -> Iterator[str | TakenBack]:
+        """Take back what any run left, host by host: the host's name before, what came of it after."""
+        passwords = self.passwords()
+        for host in lab.hosts:
+            yield host.name
+            try:
+                self._signed_in(host, passwords)
+                alone = replace(lab, hosts=(host,))
+                undone = self.reverting(alone, passwords).get(host.name, ())
+            except (HostTrouble, AgentRefused) as error:
+                yield TakenBack(host=host.name, trouble=_alone(error, host.name))
+            else:
+                yield TakenBack(host=host.name, undone=tuple(undone))
 
     def profile(self, path: Path) -> Iterator[OpenedProfile]:
         """Read and check a profile."""
@@ -97,11 +189,18 @@ class Doors:
         self.held.append(made)
         yield from self.profile(made.profile_path)
 
-    def run(self, lab: Lab, experiment: Experiment, stop: Stop, path: Path | None) -> Iterator[Event]:
+    def run(
+        self,
+        lab: Lab,
+        experiment: Experiment,
+        stop: Stop,
+        path: Path | None,
+        agreed: frozenset[str] = frozenset(),
+    ) -> Iterator[Event]:
         """A run, each event recorded before it is told. The path is chosen where none is given."""
         from lab import runner, store
 
-        self._bed = self.testbed(lab)
+        self._bed = self.testbed(lab, passwords=self.passwords(), agreed=agreed)
         told = runner.run(experiment, self._bed, stop, lab_name=lab.name)
         self.recording = path or store.new_path(experiment.name)
         yield from store.recorded(told, self.recording)
@@ -162,6 +261,15 @@ class Doors:
         """Take down what this window made."""
         while self.held:
             self.held.pop().close()
+
+
+def _alone(error: HostTrouble | AgentRefused, host: str) -> str:
+    """What went wrong on one host, and what to do, without the host's name and a remark on others."""
+    told = (str(error) if isinstance(error, HostTrouble) else error.told()).partition("\nother hosts:")[0]
+    lines = [line.strip() for line in told.removeprefix(f"{host}:").splitlines()]
+    if error.advice and f"what to do: {error.advice}" not in lines:
+        lines.append(f"what to do: {error.advice}")
+    return "; ".join(line for line in lines if line)
 
 
 def _refuse_nonsense(event: Event) -> None:

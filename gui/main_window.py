@@ -17,10 +17,13 @@ from gui.actions import Action, Actions
 from gui.asking import CloseDialog, ask_file, ask_target
 from gui.doors import ANSWERING, Doors, OpenedProfile, OpenedRun
 from gui.lab.page import LabPage
+from gui.preparing import Preparing, Wanted
+from gui.questions import Questions
 from gui.report import Banner, DefectDialog, Reporter, Trouble
 from gui.results.page import ResultsPage
 from gui.run.page import RunPage
 from gui.start.page import StartPage
+from gui.taking_back import TakingBack
 from gui.telling import LAB, RESULTS, RUN
 from gui.theme import sheet
 from gui.theme.look import Look
@@ -89,7 +92,9 @@ class MainWindow(QMainWindow):
         self._stop: Stop | None = None
         self._dirty, self._lab_dirty, self._ticks = True, True, 0
         self._closing, self._wanted = False, ""
-        self._pending: tuple[str | None, Path | None] | None = None
+        self._pending: tuple[str | None, Path | None, frozenset[str]] | None = None
+        self.trouble: BaseException | None = None
+        """why the newest run that was asked for did not begin"""
         self._jobs: set[Worker] = set()
         self._summing, self._sum_again, self._past = False, False, False
         self._outcome: Outcome | None = None
@@ -113,11 +118,11 @@ class MainWindow(QMainWindow):
         self._recent()
 
     def open_profile(self, path: Path, *, experiment: str | None = None, run: bool = False,
-                     record: Path | None = None) -> None:  # fmt: skip
-        """Open a profile; with `run`, run its experiment at once."""
-        if self._refused_while_running():
+                     record: Path | None = None, agreed: frozenset[str] = frozenset()) -> None:  # fmt: skip
+        """Open a profile; with `run`, run its experiment at once. What is `agreed` to is not asked again."""
+        if self._refused_while_busy():
             return
-        self._pending = (experiment, record) if run else None
+        self._pending = (experiment, record, agreed) if run else None
         self._wanted = experiment or ""
         self._job(self._doors.profile(path), self._profile_opened)
 
@@ -125,16 +130,18 @@ class MainWindow(QMainWindow):
         """Open a run file; it opens in *Results*."""
         self._job(self._doors.opened(path), self._run_opened)
 
-    def start_run(self, experiment: Experiment, record: Path | None = None) -> None:
-        """Run an experiment on the lab that is open."""
-        if self._lab is None or self._refused_while_running():
+    def start_run(
+        self, experiment: Experiment, record: Path | None = None, agreed: frozenset[str] = frozenset()
+    ) -> None:
+        """Run an experiment on the lab that is open, once a person agreed to what others would feel."""
+        if self._lab is None or self._refused_while_busy():
             return
-        self.run_path = None
-        self._stop, self._outcome = Stop(), None
-        self._kept = []
+        self.trouble = None
         self._banner.hide()
+        self._before_run = LAB if self._page == START else self._page
         self.show_page(RUN)
-        self.run_worker.start(self._doors.run(self._lab, experiment, self._stop, record))
+        self.run_page.look(experiment.name)
+        self._preparing.begin(Wanted(lab=self._lab, experiment=experiment, record=record, agreed=agreed))
 
     def interrupt(self) -> None:
         """Stop softly and close, as Ctrl C in the terminal asks."""
@@ -143,6 +150,17 @@ class MainWindow(QMainWindow):
             self._ask_stop()
         else:
             self.close()
+
+    def leave(self) -> None:
+        """Nobody is here any more: what waits for an answer goes on without one."""
+        self._preparing.cancel()
+        self._taking_back.leave()
+        self._questions.close()
+
+    @property
+    def looking(self) -> bool:
+        """True while the hosts are looked at for a run that has not begun, and while that is asked about."""
+        return self._preparing.busy
 
     @property
     def running(self) -> bool:
@@ -204,12 +222,21 @@ class MainWindow(QMainWindow):
         self.setCentralWidget(central)
         self._ring = FocusRing(look, self)
         self._actions = Actions(look, self)
+        self._questions = Questions(self)
+        self._preparing = Preparing(look, self._doors, self._questions, self)
+        self._taking_back = TakingBack(look, self._doors, self._questions, self)
 
     def _wire(self) -> None:
         self.run_worker = Worker(self)
         self.run_worker.happened.connect(self._happened)
         self.run_worker.crashed.connect(self._reporter.take)
         self.run_worker.ended.connect(self._run_ended)
+        self._preparing.ready.connect(self._begin_run)
+        self._preparing.left.connect(self._left)
+        self._preparing.crashed.connect(self._not_begun)
+        self._taking_back.going.connect(self.lab_page.take_back)
+        self._taking_back.done.connect(self._tell)
+        self._taking_back.crashed.connect(self._reporter.take)
         self._reporter.told.connect(self._tell)
         self._reporter.broken.connect(self._broken)
         self._navigation.chosen.connect(self.show_page)
@@ -222,8 +249,10 @@ class MainWindow(QMainWindow):
         self.start_page.recent.connect(self.open_run)
         self.lab_page.run.connect(self.start_run)
         self.lab_page.wanted.connect(self._home)
+        self.lab_page.taken_back.connect(self._take_back)
         self.run_page.wanted.connect(partial(self.show_page, LAB))
         self.run_page.stopped.connect(self._ask_stop)
+        self.run_page.cancelled.connect(self._preparing.cancel)
         self.run_page.cut.connect(self._cut)
         self.run_page.paused.connect(self._pause)
         self.run_page.resumed.connect(self._resume)
@@ -266,22 +295,31 @@ class MainWindow(QMainWindow):
     def _recent(self) -> None:
         self._job(self._doors.recent(), self.start_page.show_runs)
 
-    def _refused_while_running(self) -> bool:
-        """True, and told, while a run goes: its lab stays the one that is shown."""
-        if self.running:
-            text = "Open another one once it has ended."
-            self._tell(Trouble(title="A run is going.", text=text, grade="warn"))
-        return self.running
+    def _refused_while_busy(self) -> bool:
+        """True, and told, while something goes on with the lab that is open: it stays the one that is shown."""
+        if self.looking:
+            title, text = (
+                "The hosts are being looked at.",
+                "Cancel that first, or wait until the run has ended.",
+            )
+        elif self._taking_back.busy:
+            title, text = "Everything is being taken back.", "Wait until that has ended."
+        elif self.running:
+            title, text = "A run is going.", "Open another one once it has ended."
+        else:
+            return False
+        self._tell(Trouble(title=title, text=text, grade="warn"))
+        return True
 
     def _make_hosts(self) -> None:
-        if self._refused_while_running():
+        if self._refused_while_busy():
             return
         self.start_page.busy("Making three hosts …")
         self._job(self._doors.hosts(), self._profile_opened)
 
     def _profile_opened(self, opened: OpenedProfile) -> None:
         self.start_page.busy("")
-        if self._refused_while_running():
+        if self._refused_while_busy():
             self._pending = None
             return
         self._banner.hide()
@@ -292,14 +330,14 @@ class MainWindow(QMainWindow):
         for warning in opened.profile.warnings[:1]:
             self._tell(Trouble(title=warning, grade="warn"))
         if self._pending is not None:
-            (name, record), self._pending = self._pending, None
-            self.start_run(opened.profile.experiment(name), record)
+            (name, record, agreed), self._pending = self._pending, None
+            self.start_run(opened.profile.experiment(name), record, agreed)
         else:
             self.lab_page.choose(self._wanted)
             self.show_page(LAB)
 
     def _run_opened(self, opened: OpenedRun) -> None:
-        if self._refused_while_running():
+        if self._refused_while_busy():
             return
         self._banner.hide()
         self.run_path = opened.path
@@ -311,6 +349,34 @@ class MainWindow(QMainWindow):
         self.show_page(RESULTS)
 
     # a run --------------------------------------------------------------------------------------------------
+
+    def _begin_run(self, wanted: Wanted) -> None:
+        self.run_path, self._stop, self._outcome = None, wanted.stop, None
+        self._kept = []
+        self.run_page.looked()
+        things = self._doors.run(
+            wanted.lab, wanted.experiment, wanted.stop, wanted.record, agreed=wanted.agreed
+        )
+        self.run_worker.start(things)
+
+    def _take_back(self) -> None:
+        if self._lab is not None and not self._refused_while_busy():
+            self._banner.hide()
+            self.show_page(LAB)
+            self._taking_back.begin(self._lab)
+
+    def _left(self) -> None:
+        self.run_page.looked()
+        if self.isVisible():
+            self.show_page(self._before_run)
+            text = "Nothing was changed on any host, and there is no run file."
+            self._tell(Trouble(title="The run was not started.", text=text, grade="info"))
+
+    def _not_begun(self, error: BaseException) -> None:
+        self.trouble = error
+        self.run_page.looked()
+        self.show_page(self._before_run)
+        self._reporter.take(error)
 
     def _happened(self, event: Event) -> None:
         self.live.apply(event)
@@ -369,6 +435,7 @@ class MainWindow(QMainWindow):
     def _ask_stop(self) -> None:
         if self._stop is not None:
             self._stop.request()
+            self._questions.withdraw()
 
     def _pause(self) -> None:
         if self._stop is not None:
@@ -482,7 +549,9 @@ class MainWindow(QMainWindow):
             for number, place in enumerate(PLACES, 1)
         ]
         made.append(Action("Pages", "Start", "buildings", self._home))
-        if running:
+        if self.looking:
+            made.append(Action("Run", "Cancel", "x", self._preparing.cancel))
+        elif running:
             run = self.run_page
             made += [
                 Action(
@@ -495,6 +564,9 @@ class MainWindow(QMainWindow):
                 Action("Lab", f"Run {name}", "play", partial(self.start_run, experiment))
                 for name, experiment in self.lab_page.offered()
             ]
+            if self._lab is not None:
+                name = "Take everything back"
+                made.append(Action("Lab", name, "arrow-counter-clockwise", self._take_back))
             made += [
                 Action("Lab", "Make hosts on this machine", "tree-structure", self._make_hosts),
                 Action("Lab", "Open a lab …", "folder-open", self._ask_profile),
@@ -553,6 +625,7 @@ class MainWindow(QMainWindow):
         if not self.run_worker.busy:
             self._timer.stop()
             event.accept()
+            self.leave()
             self.closed.emit()
             return
         event.ignore()

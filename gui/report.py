@@ -25,11 +25,15 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Trouble:
-    """One banner: what happened, why and what still works, what was tried. `grade`: info, warn, trouble."""
+    """One banner: what happened, why and what still works, what was tried. `grade`: info, warn, trouble.
+
+    `more` is the name of the button that unfolds what was tried.
+    """
 
     title: str
     text: str = ""
     tried: str = ""
+    more: str = "What was tried"
     grade: str = "trouble"
 
 
@@ -117,6 +121,7 @@ class Banner(QWidget):
         self._text.setVisible(bool(told.text))
         self._tried.say(breakable(told.tried))
         self._tried.hide()
+        self._more.rename(told.more)
         self._more.setVisible(bool(told.tried))
         self.show()
 

@@ -1,9 +1,11 @@
 """Pictures of the window for the README and for looking at: pages of a real run, light and dark.
 
     xvfb-run -s "-screen 0 1600x1000x24" python tests/screens.py RUN [--profile LAB.toml] [--to FOLDER]
+    xvfb-run -s "-screen 0 2900x1900x24" python tests/screens.py --dialogs [--to FOLDER]
 
 The run is replayed on a clock of its own: `run-*` shows it as it was at `--at` of its trials, `results-*` at
-its end. Every figure in the pictures is that run's.
+its end. Every figure in the pictures is that run's. What the dialogs ask is made up (tests/dialogs_shown.py);
+they are drawn over the window as a desktop would place them, without its frame. QT_SCALE_FACTOR=2 gives 200 %.
 """
 
 from __future__ import annotations
@@ -16,7 +18,10 @@ from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
-from PySide6.QtCore import QEventLoop, QTimer
+from dialogs_shown import DIALOGS
+from fake_testbed import FakeTestbed, small
+from PySide6.QtCore import QEventLoop, QPoint, QTimer
+from PySide6.QtGui import QColor, QPainter, QPen, QPixmap
 from PySide6.QtWidgets import QApplication
 
 from gui import app, main_window
@@ -25,11 +30,12 @@ from gui.main_window import MainWindow
 from gui.report import Reporter
 from gui.theme import sheet
 from gui.theme.look import Look
-from lab import profile, store
+from lab import profile, runner, store
 from lab.analysis.summary import summarised
 from lab.events import (
     CommandStarted,
     Event,
+    HostChanged,
     OutputSeen,
     RunStarted,
     TrafficSampled,
@@ -37,6 +43,8 @@ from lab.events import (
     TrialStarted,
 )
 from lab.live import Live
+from lab.model import Host, Lab, Role
+from lab.stop import Stop
 
 SIZES = (("", 1440, 900, ("light", "dark")), ("-1280x720", 1280, 720, ("light",)))
 
@@ -150,16 +158,101 @@ class Camera:
         window.grab().save(str(self._folder / f"{name}.png"))
 
 
+HOSTS = Lab(
+    name="Minsk office",
+    hosts=(
+        Host(name="desk-3", role=Role.CLIENT, ssh="lab@desk-3"),
+        Host(name="proxy", role=Role.PROXY, ssh="lab@proxy.office.example.com"),
+        Host(name="server", role=Role.SERVER, ssh="lab@tfs.example.com"),
+    ),
+)
+
+
+ACCOUNT = (
+    (5, "server", "nftables table inet branchlab made", False),
+    (7, "server", "line 64/128 kbit/s on eth0 for 198.51.100.7 and 198.51.100.23", False),
+    (41, "server", "taken back: line 64/128 kbit/s on eth0", True),
+    (42, "server", "taken back: nftables table inet branchlab", True),
+)
+
+
+def dialogs(folder: Path) -> None:
+    """Every dialog that asks, the page while hosts are looked at, and the account of a made-up run."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for width, height in ((1440, 900), (1280, 720)):
+        for theme in ("light", "dark"):
+            _dialogs(folder, f"{width}x{height}-{theme}", width, height, theme)
+
+
+def _dialogs(folder: Path, suffix: str, width: int, height: int, theme: str) -> None:
+    application = app.application_made()
+    look = Look(theme)
+    sheet.dress(application, look)
+    window = MainWindow(look, Doors(), Reporter())
+    window.show_lab(HOSTS, (small(),), {"Small": 12})
+    window._top.show_open(HOSTS.name, "minsk-office.toml")
+    window.resize(width, height)
+    window.show()
+    window.show_page(main_window.LAB)
+    settle()
+    window.grab().save(str(folder / f"lab-{suffix}.png"))
+    for name, make in DIALOGS.items():
+        dialog = make(look, window)
+        dialog.open()
+        settle(0.3)
+        _over(window.grab(), dialog.grab(), look).save(str(folder / f"{name}-{suffix}.png"))
+        dialog.reject()
+        settle(0.05)
+    window.show_page(main_window.RUN)
+    window.run_page.look("Do we need the proxy?")
+    settle(0.2)
+    window.grab().save(str(folder / f"looking-{suffix}.png"))
+    window.run_page.looked()
+    live = Live()
+    for event in runner.run(small(), FakeTestbed(), Stop()):
+        live.apply(event)
+    for second, host, what, undone in ACCOUNT:
+        live.apply(
+            HostChanged(host=host, at=f"2026-06-03T09:12:{second:02d}+00:00", what=what, undone=undone)
+        )
+    window.show_live(live)
+    window.run_page.output._tabs.button(2).click()
+    settle(0.3)
+    window.grab().save(str(folder / f"account-{suffix}.png"))
+    window._timer.stop()
+    window.close()
+    window.deleteLater()
+    settle(0.05)
+
+
+def _over(window: QPixmap, dialog: QPixmap, look: Look) -> QPixmap:
+    size = dialog.deviceIndependentSize()
+    room = window.deviceIndependentSize()
+    at = QPoint(int(room.width() - size.width()) // 2, int(room.height() - size.height()) // 2)
+    painter = QPainter(window)
+    painter.drawPixmap(at, dialog)
+    painter.setPen(QPen(QColor(look.token("hair")), 1))
+    painter.drawRect(at.x() - 1, at.y() - 1, int(size.width()) + 1, int(size.height()) + 1)
+    painter.end()
+    return window
+
+
 def main() -> int:
     """Command line."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("run", type=Path)
+    parser.add_argument("run", type=Path, nargs="?")
+    parser.add_argument("--dialogs", action="store_true")
     parser.add_argument("--profile", type=Path)
     parser.add_argument("--at", type=float, default=0.45)
     parser.add_argument("--to", type=Path, default=Path("docs/images"))
     given = parser.parse_args()
+    if given.run is None and not given.dialogs:
+        parser.error("name a RUN, or ask for --dialogs")
+    if given.dialogs:
+        dialogs(given.to)
+        return 0
     with tempfile.TemporaryDirectory():
         Camera(given.run, given.profile, given.at, given.to).take()
     application = QApplication.instance()

@@ -50,10 +50,13 @@ def made(qtbot: QtBot, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Itera
     monkeypatch.setenv("BRANCHLAB_DATA", str(tmp_path / "data"))
     windows: list[MainWindow] = []
 
-    def make(bed: FakeTestbed | None = None, kind: type[MainWindow] = MainWindow) -> MainWindow:
+    def make(
+        bed: FakeTestbed | None = None, kind: type[MainWindow] = MainWindow, **given: object
+    ) -> MainWindow:
         look = Look("light")
         sheet.dress(app.application_made([]), look)
-        window = kind(look, Doors(testbed=lambda lab: bed or FakeTestbed()), Reporter())
+        stand_ins = {"testbed": lambda lab, **_: bed or FakeTestbed(), "own": lambda lab: True, **given}
+        window = kind(look, Doors(**stand_ins), Reporter())
         windows.append(window)
         qtbot.addWidget(window, before_close_func=_end)
         window.show_lab(HOSTS, (small(), experiment()), {"Small": 12})

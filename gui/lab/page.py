@@ -19,10 +19,13 @@ from lab.model import PAIRS, Experiment, Lab
 
 
 class LabPage(QWidget):
-    """Read-only. Signals: `run(object)` the experiment to run; `wanted()` a lab to be opened."""
+    """Read-only. Signals: `run(object)` the experiment to run; `wanted()` a lab to be opened; `taken_back()`
+    what any run left is to be taken back.
+    """
 
     run = Signal(object)
     wanted = Signal()
+    taken_back = Signal()
 
     def __init__(self, look: Look) -> None:
         super().__init__()
@@ -38,6 +41,13 @@ class LabPage(QWidget):
         self._choice.currentIndexChanged.connect(self._named)
         self.start = Button(look, "Run", "filled", icon="play")
         self.start.clicked.connect(self._run)
+        self._going = ""
+        self.revert = Button(look, "Take everything back", "flat", icon="arrow-counter-clockwise")
+        self.revert.setToolTip(
+            "What any run left on these hosts, of whoever began it; a run that still goes is left alone"
+        )
+        self.revert.clicked.connect(self.taken_back)
+        self.head.buttons.addWidget(self.revert)
         self.head.buttons.addWidget(self._choice)
         self.head.buttons.addWidget(self.start)
         self.picture, self.inspector = Picture(look), Inspector(look)
@@ -90,7 +100,14 @@ class LabPage(QWidget):
         running = self._live.running
         self.start.setVisible(not running and (bool(self._experiments) or not self.shown.hosts))
         self._choice.setEnabled(not running)
+        self.revert.setVisible(self._lab is not None and not running)
         self._named()
+        self._say()
+
+    def take_back(self, going: str) -> None:
+        """Say how far taking everything back is; an empty text: not under way."""
+        self._going = going
+        self.revert.setEnabled(not going)
         self._say()
 
     def redraw(self) -> None:
@@ -102,7 +119,9 @@ class LabPage(QWidget):
 
     def _say(self) -> None:
         hosts = self.shown.hosts
-        if not hosts:
+        if self._going:
+            self.head.say(self._going)
+        elif not hosts:
             self.head.say("No lab is open.")
         elif self._past and self._lab is None:
             self.head.say("The hosts of the run that is open. Nothing is connected.")

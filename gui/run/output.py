@@ -1,4 +1,4 @@
-"""Output of the command under way, with the proofs of the trial; and the run's events."""
+"""Output of the command under way, with the proofs of the trial; the run's events; and its account."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from PySide6.QtGui import QTextOption
 from PySide6.QtWidgets import QButtonGroup, QPlainTextEdit, QSizePolicy, QWidget
 
 from gui import words
+from gui.run.account import Account, AccountView
 from gui.theme import marks
 from gui.theme.look import Look
 from gui.widgets.basic import Button, Card, Elided, Label, Said, row
@@ -14,11 +15,14 @@ from lab.live import Live
 
 _MOST = 8
 """So many proofs find a place."""
+OUTPUT, EVENTS, ACCOUNT = range(3)
+_NAMES = ("Output", "Events", "Account")
+_TEXTS = ("Output of the command under way", "Events of the run")
 
 
 class OutputCard(Card):
-    """Two texts, one at a time; proofs at the right of their names. Where there is no room for a text, the
-    command under way in one line, or only the proofs.
+    """Two texts and a table, one at a time; proofs at the right of their names. Where there is no room for one,
+    the command under way in one line, or only the proofs.
 
     Signal `wanted(object)`: True if a text is to be seen although there is no room, False if it is no more.
     """
@@ -28,11 +32,11 @@ class OutputCard(Card):
     def __init__(self, look: Look) -> None:
         super().__init__(margins=(16, 6, 16, 8))
         self._look, self._live = look, Live()
-        self._cramped, self._wanted = False, False
+        self._cramped, self._wanted, self._open = False, False, True
         self.column.setSpacing(4)
         self._tabs = QButtonGroup(self)
         head = row(None, spacing=4)
-        for number, name in enumerate(("Output", "Events")):
+        for number, name in enumerate(_NAMES):
             button = Button(look, name, "tab", height=26)
             button.setFont(look.font(12, 600))
             button.setCheckable(True)
@@ -59,8 +63,12 @@ class OutputCard(Card):
         self._text.setUndoRedoEnabled(False)
         self._text.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self._text.document().setDocumentMargin(0)
-        self._text.setAccessibleName("Output of the command under way")
+        self._text.setAccessibleName(_TEXTS[OUTPUT])
+        self._account = Account(look)
+        self.account = AccountView(look, self._account)
+        self.account.hide()
         self.column.addWidget(self._text, 1)
+        self.column.addWidget(self.account, 1)
         self.column.addWidget(self._command)
         self._tabs.idClicked.connect(self._chosen)
         self._seen: tuple[object, ...] = ()
@@ -79,8 +87,8 @@ class OutputCard(Card):
 
     def use_room(self, *, text: bool, line: bool, cramped: bool) -> None:
         """Show the text, or the command in one line, or neither; `cramped`: a text takes what others need."""
-        self._cramped = cramped
-        self._text.setVisible(text)
+        self._cramped, self._open = cramped, text
+        self._show_chosen()
         self._command.setVisible(line and not text)
 
     def redraw(self) -> None:
@@ -90,6 +98,19 @@ class OutputCard(Card):
             self._command.say(f"$ {self._live.command}")
         if self._text.isVisible():
             self._show_text()
+        elif self.account.isVisible():
+            self._show_account()
+
+    def _show_chosen(self) -> None:
+        self._text.setVisible(self._open and self._number != ACCOUNT)
+        self.account.setVisible(self._open and self._number == ACCOUNT)
+
+    def _show_account(self) -> None:
+        bar = self.account.verticalScrollBar()
+        at_end = bar.value() >= bar.maximum()
+        if self._account.show_run(self._live) and at_end:
+            self.account.scrollToBottom()
+        self._about.say(self._account.told)
 
     def _chosen(self, number: int) -> None:
         again = number == self._number
@@ -97,8 +118,10 @@ class OutputCard(Card):
         if self._cramped:  # a press opens the text over the matrix, the same one again closes it
             self._wanted = not (self._wanted and again)
             self.wanted.emit(self._wanted)
-        self._text.setAccessibleName("Events of the run" if number else "Output of the command under way")
-        self._seen = ()
+        if number != ACCOUNT:
+            self._text.setAccessibleName(_TEXTS[number])
+        self._show_chosen()
+        self._seen, self._proved = (), ()
         self.redraw()
 
     def _show_text(self) -> None:
@@ -108,9 +131,8 @@ class OutputCard(Card):
             seen: tuple[object, ...] = (0, len(live.output), last, live.output[0] if live.output else None)
             lines = ["$ " + line.text if line.stream == "command" else line.text for line in live.output]
         else:
-            seen = (1, len(live.notes), len(live.changed), live.notes[-1] if live.notes else None)
+            seen = (1, len(live.notes), live.notes[-1] if live.notes else None)
             lines = [note.text for note in live.notes]
-            lines += [f"{c.host}: {c.what}{' (taken back)' if c.undone else ''}" for c in live.changed]
         if seen != self._seen:
             self._seen = seen
             self._text.setPlainText("\n".join(lines))
@@ -118,7 +140,13 @@ class OutputCard(Card):
             bar.setValue(bar.maximum())
 
     def _show_proofs(self) -> None:
+        if self._number == ACCOUNT:
+            for said in self._said:
+                said.hide()
+            return
         last = self._live.last
+        if last is None:
+            self._about.say("")
         seen: tuple[object, ...] = () if last is None else (last.trial.number, self.width() // 60)
         if last is None or seen == self._proved:
             return

@@ -31,7 +31,7 @@ class RunPage(QWidget):
     """Shows a live run. It never scrolls as a whole; the matrix gives way first, then the output.
 
     Signals: `paused()` and `resumed()`; `stopped()` softly; `cut()` at once, after the soft stop took long;
-    `results()` to see what came of it; `wanted()` a lab to run in.
+    `results()` to see what came of it; `wanted()` a lab to run in; `cancelled()` before it began.
     """
 
     paused = Signal()
@@ -40,12 +40,14 @@ class RunPage(QWidget):
     cut = Signal()
     results = Signal()
     wanted = Signal()
+    cancelled = Signal()
 
     def __init__(self, look: Look) -> None:
         super().__init__()
         self._look, self._live = look, Live()
         self._asked_at: float | None = None
         self._pausing, self._output_wanted = False, False
+        self._about_to_run = ""
         self._head_height = 0
         self.matrix = Matrix()
         self._build_head(look)
@@ -65,7 +67,10 @@ class RunPage(QWidget):
         text = "A run is started from the lab: choose an experiment there."
         self._empty = Empty(look, "play-circle", "No run yet", text, "Go to the lab")
         self._empty.pressed.connect(self.wanted)
-        self._column = column(self, self.head, self._empty, self._card, self._plots, self.output, spacing=12)
+        self._looking = _Looking(look)
+        self._column = column(self, self.head, self._empty, self._looking, spacing=12)
+        for widget in (self._card, self._plots, self.output):
+            self._column.addWidget(widget)
         self._column.setContentsMargins(20, 14, 20, 14)
         self.begin(Live())
         look.changed.connect(self.update)
@@ -73,17 +78,37 @@ class RunPage(QWidget):
     def begin(self, live: Live) -> None:
         """Another run, or the same one anew."""
         self._live, self._asked_at, self._pausing = live, None, False
-        self._empty.setVisible(not live.run)
-        for widget in (self._card, self._plots, self.output):
-            widget.setVisible(bool(live.run))
-        name = live.experiment.name if live.experiment else "Run"
-        self.head.title.say(name)
+        self._show_parts()
         self.matrix.begin(live)
         self.traffic.begin(live)
         self.strips.begin(live)
         self.output.begin(live)
         self._share_height()
         self.redraw()
+
+    def look(self, experiment: str) -> None:
+        """The hosts are looked at for a run of this experiment; the run that was shown steps aside."""
+        self._about_to_run = experiment
+        self._show_parts()
+        self._redraw_head()
+        self.cancel.setFocus(Qt.FocusReason.OtherFocusReason)
+
+    def looked(self) -> None:
+        """Show again what was shown before `look`."""
+        if self._about_to_run:
+            self._about_to_run = ""
+            self._show_parts()
+            self._share_height()
+            self.redraw()
+
+    def _show_parts(self) -> None:
+        looking, run = bool(self._about_to_run), bool(self._live.run)
+        self._looking.setVisible(looking)
+        self._empty.setVisible(not looking and not run)
+        for widget in (self._card, self._plots, self.output):
+            widget.setVisible(run and not looking)
+        name = self._live.experiment.name if self._live.experiment else "Run"
+        self.head.title.say(self._about_to_run or name)
 
     def redraw(self) -> None:
         """Show the run as it is now."""
@@ -122,8 +147,11 @@ class RunPage(QWidget):
         self.stop = Button(look, "Stop", icon="stop")
         self.pause = Button(look, "Pause", "filled", icon="pause")
         self.next = Button(look, "See results", "filled", icon="chart-line-up")
-        for button in (self.stop, self.pause, self.next):
+        self.cancel = Button(look, "Cancel", icon="x")
+        self.cancel.setToolTip("Nothing is changed on any host so far")
+        for button in (self.stop, self.pause, self.next, self.cancel):
             self.head.buttons.addWidget(button)
+        self.cancel.clicked.connect(self.cancelled)
         self.stop.clicked.connect(self.ask_stop)
         self.pause.clicked.connect(self._pause)
         self.next.clicked.connect(self.results)
@@ -137,10 +165,18 @@ class RunPage(QWidget):
         self._redraw_head()
 
     def _redraw_head(self) -> None:
-        live = self._live
+        live, looking = self._live, bool(self._about_to_run)
         for button, shown in ((self.stop, live.running), (self.pause, live.running)):
-            button.setVisible(shown)
-        self.next.setVisible(not live.running and live.done > 0)
+            button.setVisible(shown and not looking)
+        self.next.setVisible(not looking and not live.running and live.done > 0)
+        self.cancel.setVisible(looking)
+        if looking:
+            self._where.setVisible(False)
+            self._state.setVisible(False)
+            self._sign.show_sign(marks.BUSY)
+            self._what.say("Looking at the hosts …")
+            self._rest.say("nothing is changed on them")
+            return
         self.pause.rename("Go on" if self._pausing else "Pause", "play" if self._pausing else "pause")
         self.pause.setEnabled(self._asked_at is None)
         self._name_stop()
@@ -250,6 +286,26 @@ class RunPage(QWidget):
             self._head_height = self.head.needed()
             self._share_height()
         return super().event(happened)
+
+
+class _Looking(QWidget):
+    """In place of a run, while the hosts are looked at."""
+
+    def __init__(self, look: Look) -> None:
+        super().__init__()
+        card = Card("sunken", (40, 40, 40, 40))
+        text = (
+            "BranchLab looks who else has connections between these hosts, and what stands there already. "
+            "Where the run would touch other people’s work it asks before anything is changed."
+        )
+        said = Label(look, text, 13, 400, "text2", wrap=True)
+        said.setAlignment(Qt.AlignmentFlag.AlignHCenter)
+        said.setFixedSize(520, said.heightForWidth(520))
+        title = Label(look, "Would others feel this run?", 15, 600)
+        for widget in (Sign(look, marks.BUSY, 20), title, said):
+            card.column.addWidget(widget, 0, Qt.AlignmentFlag.AlignHCenter)
+        column(self, card, -1)
+        self.hide()
 
 
 class _Legend(QWidget):

@@ -27,6 +27,9 @@ QLabel[ink="trouble"] {{ color: {trouble}; }}
 #search:hover {{ background: {sunken}; }}
 #keycap {{ background: {surface}; border: 1px solid {hair}; border-radius: 4px; color: {text2}; padding: 0 5px; }}
 #softsquare {{ background: {accent_soft}; border-radius: 6px; }}
+#softsquare[grade="warn"] {{ background: {warn_soft}; }}
+#ask {{ background: {raised}; }}
+#facts {{ background: {sunken}; border: 1px solid {hair}; border-radius: 8px; }}
 #sunken {{ background: {sunken}; border-radius: 6px; }}
 #banner {{ border-radius: 8px; }}
 #banner[grade="trouble"] {{ background: {trouble_soft}; border: 1px solid {trouble_edge}; }}

@@ -5,10 +5,11 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 
-from PySide6.QtCore import QPointF, QRectF, QSize, Qt, QTimer, Signal
-from PySide6.QtGui import QPainter, QPaintEvent
+from PySide6.QtCore import QPoint, QPointF, QRect, QRectF, QSize, Qt, QTimer, Signal
+from PySide6.QtGui import QPainter, QPainterPath, QPaintEvent, QPen
 from PySide6.QtWidgets import (
     QButtonGroup,
+    QCheckBox,
     QComboBox,
     QFrame,
     QHBoxLayout,
@@ -121,6 +122,16 @@ class Button(QPushButton):
             self.setAccessibleName(text)
             self._dress()
 
+    def use(self, kind: str) -> None:
+        """Another kind of the same button."""
+        if kind != self._kind:
+            self._kind = kind
+            self.setProperty("kind", kind)
+            self.setFont(self._look.font(13, 600 if kind == "filled" else 500))
+            self.style().unpolish(self)
+            self.style().polish(self)
+            self._dress()
+
     def _dress(self) -> None:
         if not self._icon:
             return
@@ -153,6 +164,60 @@ class IconButton(QToolButton):
         hue = self._look.token("text2")
         self.setIcon(icons.icon(self._icon, hue, self._look.token("text3"), self._size))
         self.setIconSize(QSize(self._size, self._size))
+
+
+class Check(QCheckBox):
+    """A box to check; its text takes as many lines as it needs."""
+
+    _BOX, _LEFT = 18, 26
+
+    def __init__(self, look: Look, text: str) -> None:
+        super().__init__(text)
+        self._look = look
+        self.setFont(look.font(13, 500))
+        self.setAccessibleName(text)
+        policy = self.sizePolicy()
+        policy.setHorizontalPolicy(QSizePolicy.Policy.Expanding)
+        policy.setHeightForWidth(True)
+        self.setSizePolicy(policy)
+        look.changed.connect(self.update)
+
+    def hasHeightForWidth(self) -> bool:
+        return True
+
+    def heightForWidth(self, width: int) -> int:
+        return max(self._BOX + 4, self._text_box(width).height() + 4)
+
+    def sizeHint(self) -> QSize:
+        return QSize(300, self.heightForWidth(300))
+
+    def minimumSizeHint(self) -> QSize:
+        return QSize(120, self._BOX + 4)
+
+    def hitButton(self, at: QPoint) -> bool:
+        return self.rect().contains(at)
+
+    def _text_box(self, width: int) -> QRect:
+        room = QRect(self._LEFT, 2, max(40, width - self._LEFT), 2000)
+        return self.fontMetrics().boundingRect(room, Qt.TextFlag.TextWordWrap, self.text())
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        painter, look = QPainter(self), self._look
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        box = QRectF(0.5, 2.5, self._BOX - 1, self._BOX - 1)
+        on = self.isChecked()
+        painter.setPen(QPen(look.colour("accent" if on else "edge"), 1))
+        painter.setBrush(look.colour("accent" if on else "field"))
+        painter.drawRoundedRect(box, 4, 4)
+        if on:
+            tick = QPainterPath(QPointF(box.left() + 4, box.center().y()))
+            tick.lineTo(box.left() + 7.5, box.bottom() - 4.5)
+            tick.lineTo(box.right() - 3.5, box.top() + 5)
+            painter.setBrush(Qt.BrushStyle.NoBrush)
+            painter.setPen(QPen(look.colour("on_accent"), 2))
+            painter.drawPath(tick)
+        painter.setPen(look.colour("text"))
+        painter.drawText(self._text_box(self.width()), Qt.TextFlag.TextWordWrap, self.text())
 
 
 class Icon(QWidget):

@@ -1,0 +1,72 @@
+"""The dialog that asks for a password or a passphrase."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QLineEdit, QWidget
+
+from gui.dialogs import Dialog
+from gui.report import breakable
+from gui.theme import marks
+from gui.theme.look import Look
+from gui.widgets.basic import IconButton, Label, Said, row
+
+
+class PasswordDialog(Dialog):
+    """The answer is what was typed. `notice` says what was wrong with the last one."""
+
+    def __init__(self, look: Look, question: str, window: QWidget, *, notice: str = "") -> None:
+        word = "passphrase" if "passphrase" in question.casefold() else "password"
+        super().__init__(look, window, f"BranchLab needs a {word}", icon="key")
+        asked = question.strip().removesuffix(":")
+        self.body.addWidget(Label(look, breakable(asked), 13, wrap=True))
+        if notice:
+            wrong = Said(look, marks.TROUBLE, breakable(notice), 13, 500, "trouble")
+            wrong.label.setWordWrap(True)
+            self.body.addWidget(wrong)
+        name = Label(look, word.capitalize(), 12, 600, "text2")
+        self.field = QLineEdit()
+        self.field.setEchoMode(QLineEdit.EchoMode.Password)
+        self.field.setFont(look.font(13))
+        self.field.setFixedHeight(32)
+        self.field.setMaxLength(4096)
+        self.field.setTextMargins(0, 0, 32, 0)
+        self.field.setAccessibleName(word.capitalize())
+        self.field.setAccessibleDescription(f"{notice} {asked}".strip())
+        name.setBuddy(self.field)
+        self.shows = IconButton(look, "eye", f"Show the {word}", 16)
+        self.shows.setCheckable(True)
+        self.shows.toggled.connect(self._show)
+        row(self.field, -1, self.shows, margins=(0, 0, 4, 0))
+        self._word = word
+        self.body.addSpacing(2)
+        self.body.addWidget(name)
+        self.body.addSpacing(-6)
+        self.body.addWidget(self.field)
+        self.body.addSpacing(-4)
+        kept = "Kept in memory until BranchLab ends; never written to a file or a log."
+        self.body.addWidget(Label(look, kept, 12, 400, "text2", wrap=True))
+        self.cancel = self.button("Cancel")
+        self.give = self.button(f"Use this {word}", "filled")
+        self.give.setEnabled(False)
+        self.give.setDefault(True)
+        self.field.textChanged.connect(self._typed)
+        self.cancel.clicked.connect(self.reject)
+        self.give.clicked.connect(self._given)
+        self.field.setFocus(Qt.FocusReason.TabFocusReason)
+
+    def _typed(self, text: str) -> None:
+        self.give.setEnabled(bool(text))
+
+    def _show(self, shown: bool) -> None:
+        mode = QLineEdit.EchoMode.Normal if shown else QLineEdit.EchoMode.Password
+        self.field.setEchoMode(mode)
+        self.shows.use("eye-slash" if shown else "eye", f"{'Hide' if shown else 'Show'} the {self._word}")
+
+    def _given(self) -> None:
+        self.answer = self.field.text()
+        self.accept()
+
+    def done(self, result: int) -> None:
+        self.field.clear()
+        super().done(result)

@@ -1,0 +1,48 @@
+"""The person at the window, as threads see them: asked for passwords, and whether a host is the one it should be."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from gui.host_key import HostKeyDialog, Offered
+from gui.password import PasswordDialog
+from gui.questions import Questions
+from gui.theme.look import Look
+from lab.stop import Stop
+
+
+class Somebody(Protocol):
+    """Who answers questions amid work, from any thread. Declining is an answer."""
+
+    notice: str
+    """What was wrong with the last answer, told with the next question."""
+
+    def password(self, question: str) -> str | None:
+        """The answer; None if there is none."""
+
+    def trusts(self, offered: Offered) -> bool:
+        """True if an unknown host's key is the right one."""
+
+
+class Person:
+    """Asks through the window for as long as `stop` is not requested and the window is there."""
+
+    def __init__(self, look: Look, questions: Questions, stop: Stop) -> None:
+        self._look, self._questions, self._stop = look, questions, stop
+        self.notice = ""
+
+    def password(self, question: str) -> str | None:
+        """A password or passphrase; None where the person cancels."""
+        notice, self.notice = self.notice, ""
+        answer = self._questions.ask(
+            lambda window: PasswordDialog(self._look, question, window, notice=notice), self._stop
+        )
+        return answer if isinstance(answer, str) else None
+
+    def trusts(self, offered: Offered) -> bool:
+        """True if the person trusts the key. A changed one (`known` is not empty) is refused unasked."""
+        if offered.known:
+            return False
+        return (
+            self._questions.ask(lambda window: HostKeyDialog(self._look, offered, window), self._stop) is True
+        )

@@ -1,0 +1,127 @@
+"""The run's account: what was changed on the hosts, and taken back, as a table that can be copied."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from PySide6.QtCore import QAbstractTableModel, QModelIndex, QPersistentModelIndex, Qt
+from PySide6.QtGui import QGuiApplication, QKeyEvent, QKeySequence
+from PySide6.QtWidgets import QAbstractItemView, QHeaderView, QTableView
+
+from gui import words
+from gui.theme.look import Look
+from lab.events import HostChanged
+from lab.live import Live
+
+_HEADS = ("Time", "Host", "Changed or taken back", "What")
+_WIDTHS = (76, 130, 100)
+_TIME, _HOST, _END, _WHAT = range(4)
+_ROW = 20
+
+Index = QModelIndex | QPersistentModelIndex
+
+
+class Account(QAbstractTableModel):
+    """The newest changes of a run, oldest first; the run file has all of them."""
+
+    def __init__(self, look: Look) -> None:
+        super().__init__()
+        self._look = look
+        self._changes: Sequence[HostChanged] = ()
+        self._cells: list[tuple[str, str, str, str]] = []
+
+    def show_run(self, live: Live) -> bool:
+        """The account as it is now; True if there is more than before."""
+        changes = tuple(live.changed)
+        if changes == self._changes:
+            return False
+        self.beginResetModel()
+        self._changes = changes
+        self._cells = [_cells(change) for change in changes]
+        self.endResetModel()
+        return True
+
+    @property
+    def told(self) -> str:
+        """How many, in words: `12 changes, 12 taken back`."""
+        undone = sum(change.undone for change in self._changes)
+        made = len(self._changes) - undone
+        if not self._changes:
+            return "nothing was changed on the hosts"
+        return f"what was changed on the hosts: {made} change{'s' * (made != 1)}, {undone} taken back"
+
+    def rowCount(self, parent: Index = QModelIndex()) -> int:  # noqa: B008 - Qt's own signature
+        return 0 if parent.isValid() else len(self._cells)
+
+    def columnCount(self, parent: Index = QModelIndex()) -> int:  # noqa: B008 - Qt's own signature
+        return 0 if parent.isValid() else len(_HEADS)
+
+    def headerData(
+        self, section: int, orientation: Qt.Orientation, role: int = Qt.ItemDataRole.DisplayRole
+    ) -> object:
+        if orientation == Qt.Orientation.Horizontal and role == Qt.ItemDataRole.DisplayRole:
+            return _HEADS[section]
+        return None
+
+    def data(self, index: Index, role: int = Qt.ItemDataRole.DisplayRole) -> object:
+        cells = self._cells[index.row()]
+        if role == Qt.ItemDataRole.DisplayRole:
+            return cells[index.column()]
+        if role == Qt.ItemDataRole.ToolTipRole:
+            return cells[_WHAT]
+        if role == Qt.ItemDataRole.AccessibleTextRole:
+            return ", ".join(cells)
+        if role == Qt.ItemDataRole.ForegroundRole and index.column() in (_TIME, _END):
+            return self._look.colour("text2")
+        if role == Qt.ItemDataRole.FontRole:
+            return self._look.font(12, 500 if index.column() == _HOST else 400)
+        return None
+
+    def as_text(self, rows: Sequence[int]) -> str:
+        """These rows, or all of them for none, as a table of tabs."""
+        chosen = [self._cells[row] for row in rows] if rows else self._cells
+        return "\n".join("\t".join(cells) for cells in (_HEADS, *chosen))
+
+
+class AccountView(QTableView):
+    """The table; Ctrl C copies the selected rows, or all."""
+
+    def __init__(self, look: Look, model: Account) -> None:
+        super().__init__()
+        self._model = model
+        self.setModel(model)
+        self.setAccessibleName("What was changed on the hosts")
+        self.setFont(look.font(12))
+        self.setShowGrid(False)
+        self.setWordWrap(False)
+        self.setTabKeyNavigation(False)
+        self.setSelectionBehavior(QAbstractItemView.SelectionBehavior.SelectRows)
+        self.setEditTriggers(QAbstractItemView.EditTrigger.NoEditTriggers)
+        self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self.setVerticalScrollMode(QAbstractItemView.ScrollMode.ScrollPerPixel)
+        self.verticalHeader().hide()
+        self.verticalHeader().setMinimumSectionSize(_ROW)
+        self.verticalHeader().setDefaultSectionSize(_ROW)
+        self.horizontalHeader().hide()
+        self.horizontalHeader().setSectionResizeMode(_WHAT, QHeaderView.ResizeMode.Stretch)
+        for column, width in enumerate(_WIDTHS):
+            self.setColumnWidth(column, width)
+
+    def copy(self) -> None:
+        """The selected rows to the clipboard, or all."""
+        rows = sorted({index.row() for index in self.selectedIndexes()})
+        QGuiApplication.clipboard().setText(self._model.as_text(rows))
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        if event.matches(QKeySequence.StandardKey.Copy):
+            self.copy()
+            return
+        super().keyPressEvent(event)
+
+
+def _cells(change: HostChanged) -> tuple[str, str, str, str]:
+    at = words.moment(change.at)
+    time = change.at if at is None else f"{at:%H:%M:%S}"
+    # the watcher says it in front already
+    what = change.what.removeprefix("taken back: ") if change.undone else change.what
+    return time, change.host, "taken back" if change.undone else "changed", what

@@ -1,0 +1,97 @@
+"""Every dialog that asks, with made-up questions: for tests of the window, and for looking at them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from PySide6.QtWidgets import QWidget
+
+from gui.agreement import AgreementDialog
+from gui.dialogs import Dialog
+from gui.host_key import HostKeyDialog
+from gui.password import PasswordDialog
+from gui.theme.look import Look
+from lab.asking import Question
+
+CONNECTIONS = Question(
+    kind="connections",
+    host="server",
+    text="7 connections of others between server and proxy would feel the line.",
+    details=("4 between server and proxy on port 80", "3 between server and desk-1 on port 3690"),
+)
+PURGE = Question(
+    kind="purge",
+    host="proxy",
+    text="1,204 objects of others are in /var/cache/apache2; this run would take them out, and they are "
+    "fetched again when somebody asks for them.",
+    details=tuple(f"http://tfs.example.com/svn/trunk/src/d{n:02d}/file{n:03d}.cs" for n in range(12)),
+)
+QDISC = Question(
+    kind="qdisc",
+    host="server",
+    text="eth0 has queues that somebody set up. They are replaced while a line is applied, and put back.",
+    details=(
+        "qdisc htb 1: root refcnt 2 r2q 10 default 0x30 direct_packets_stat 0 direct_qlen 1000",
+        "class htb 1:1 root rate 100Mbit ceil 100Mbit burst 1600b cburst 1600b",
+    ),
+)
+QUESTIONS = (CONNECTIONS, PURGE, QDISC)
+
+
+@dataclass(frozen=True, slots=True)
+class Offered:
+    """A stand-in for what `lab.ssh` offers."""
+
+    host: str = "desk-3"
+    target: str = "lab@198.51.100.23:22"
+    kind: str = "ssh-ed25519"
+    fingerprint: str = "SHA256:7mQv0tXk3RzLb9YcWfJ2sHd8pN4uEoGa1VtKyM6xQiB"
+    known: str = ""
+
+
+def _agreement(look: Look, window: QWidget) -> Dialog:
+    dialog = AgreementDialog(look, QUESTIONS, window)
+    dialog.checks[0].setChecked(True)
+    return dialog
+
+
+def _one(look: Look, window: QWidget) -> Dialog:
+    dialog = AgreementDialog(look, (CONNECTIONS,), window)
+    dialog.checks[0].setChecked(True)
+    return dialog
+
+
+def _password(look: Look, window: QWidget) -> Dialog:
+    dialog = PasswordDialog(
+        look,
+        "Password of lab@proxy.office.example.com:22 to become root on proxy: ",
+        window,
+        notice="sudo did not take the password. This is try 2 of 3.",
+    )
+    dialog.field.setText("not shown")
+    return dialog
+
+
+def _first_password(look: Look, window: QWidget) -> Dialog:
+    return PasswordDialog(look, "Passphrase of the key /home/lab/.ssh/id_ed25519: ", window)
+
+
+def _pasted(text: str) -> Callable[[Look, QWidget], Dialog]:
+    def made(look: Look, window: QWidget) -> Dialog:
+        dialog = HostKeyDialog(look, Offered(), window)
+        dialog.field.setText(text)
+        return dialog
+
+    return made
+
+
+DIALOGS: dict[str, Callable[[Look, QWidget], Dialog]] = {
+    "agreement": _agreement,
+    "agreement-one": _one,
+    "password": _first_password,
+    "password-wrong": _password,
+    "host-key": _pasted(""),
+    "host-key-same": _pasted(f"256 {Offered().fingerprint} root@desk-3 (ED25519)"),
+    "host-key-differs": _pasted("SHA256:" + "x" * 43),
+}
