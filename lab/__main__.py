@@ -250,6 +250,21 @@ def forget(parts: Parts, profile_path: str) -> None:
             click.echo(f"{host}: {text}")
 
 
+@cli.command()
+@profile_argument
+@experiment_option
+@click.option("--remove", is_flag=True, help="Delete the place instead, with all that is in it.")
+def scratch(profile_path: str, experiment_name: str | None, remove: bool) -> None:
+    """Make the scratch place of an experiment in a repository of your own: one revision, and only there.
+
+    Check-Out and Check-In change nothing of that repository outside of it.
+    """
+    from lab.cli import scratch_places
+
+    profile = _loaded(profile_path)
+    scratch_places.scratch(profile.lab, _chosen(profile, experiment_name), remove=remove)
+
+
 @cli.group()
 def lab() -> None:
     """A lab on this Linux machine: client, proxy and server, each a host of its own."""

@@ -270,7 +270,6 @@ def test_without_a_proxy_only_the_servers_port_matters() -> None:
         ({"server": {"address": None}}, "how to reach server", "[hosts.server]"),
         ({"proxy": {"address": None, "url": None}}, "how to reach proxy", "[hosts.proxy]"),
         ({"server": {"services": None}}, "no place for it", "[hosts.server]"),
-        ({"data": None}, "no data set is named", 'data = "quick"'),
     ],
 )
 def test_what_the_profile_must_say_is_asked_for(changes: dict[str, Any], missing: str, cure: str) -> None:
@@ -278,9 +277,8 @@ def test_what_the_profile_must_say_is_asked_for(changes: dict[str, Any], missing
     hosts = list(hosts_of(machine))
     for one in hosts:
         one.host = replace(one.host, **changes.get(one.name, {}))
-    given = {"data": None} if "data" in changes else {}
     with pytest.raises(BadInput, match=missing) as caught:
-        list(place(machine, hosts, **given).set_up(Stop()))
+        list(place(machine, hosts).set_up(Stop()))
     assert cure in caught.value.advice
     assert machine.services == []
 
