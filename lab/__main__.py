@@ -233,11 +233,14 @@ def export(run_name: str, file: str, overwrite: bool) -> None:
 @click.option("--force", is_flag=True, help="Also from a run that is still going on; it fails there.")
 @parts_given
 def revert(parts: Parts, profile_path: str, force: bool) -> None:
-    """Take back whatever a run left on the hosts of a profile."""
+    """Take back whatever a run left on the hosts of a profile, and in the scratch places of its experiments."""
+    from lab.cli import scratch_places
+
     profile = _loaded(profile_path)
     for host, undone in parts.revert(profile.lab, force).items():
         for text in undone or ("nothing was left to take back",):
             click.echo(f"{host}: {plain(text)}")
+    scratch_places.revert(profile)
 
 
 @cli.command()

@@ -268,15 +268,25 @@ attempts = 20
         process.wait()
     assert all(name.startswith("/lab/branchlab-scratch/run-") for name in marked.locks())
     real_runs.await_lifted(lab.folder, real_runs.PATIENCE_S)
+    (left,) = (name.rstrip("/") for name in marked.names("/lab/branchlab-scratch"))
+    # Another run clears it, or `revert` does: here is one of each.
+    marked.svn(
+        "copy", "-m", "another", "/lab/branchlab-scratch/" + left, "/lab/branchlab-scratch/run-00000000"
+    )
+    for again in (f"{left} was deleted", "nothing was left in"):
+        with real_runs.command("revert", str(path), data=tmp_path) as process:
+            told, trouble = process.communicate(timeout=60)
+            assert (process.returncode, again in told) == (0, True), told + trouble
+    assert marked.locks() == []
     newest = marked.newest()
-    with real_runs.command("revert", str(path), data=tmp_path) as process:
-        assert process.wait(60) == 0
-    assert marked.newest() == newest
-    assert marked.names("/lab/branchlab-scratch") != []
+    marked.svn("copy", "-m", "another", "/trunk", "/lab/branchlab-scratch/run-11111111")
+    marked.svn("copy", "-m", "not ours", "/trunk", "/lab/branchlab-scratch/kept")
+    newest += 2
     ran = real_runs.ran(lab.lab, own(), tmp_path / "next.branchlab")
     assert [trial.standing for trial in ran.trials] == [Standing.KEPT] * 2
-    assert (marked.names("/lab/branchlab-scratch"), marked.locks()) == ([], [])
+    assert (marked.names("/lab/branchlab-scratch"), marked.locks()) == (["kept/"], [])
     assert marked.newest() == newest + planning.revisions(own()) + 1
+    marked.svn("delete", "-m", "not ours", "/lab/branchlab-scratch/kept")
 
 
 def _await_locks(repository: Repository) -> None:

@@ -250,8 +250,8 @@ def test_a_proxy_that_is_not_ours_is_left_alone_and_its_log_is_unknown() -> None
 @pytest.mark.parametrize(
     ("repository", "origin", "ports"),
     [
-        ("http://{server}/svn/trunk", "http://198.51.100.1:80/", [80, 8081]),
-        ("http://{server}:8080/svn/trunk", "http://198.51.100.1:8080/", [8080, 8081]),
+        ("http://{server}/svn/trunk", "http://198.51.100.1:80/svn/", [80, 8081]),
+        ("http://{server}:8080/svn/trunk", "http://198.51.100.1:8080/svn/", [8080, 8081]),
     ],
 )
 def test_objects_are_told_by_where_they_come_from(repository: str, origin: str, ports: list[int]) -> None:

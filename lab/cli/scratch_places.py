@@ -8,6 +8,7 @@ import click
 
 if TYPE_CHECKING:
     from lab.model import Experiment, Lab
+    from lab.profile import Profile
 
 
 def scratch(lab: Lab, experiment: Experiment, *, remove: bool) -> None:
@@ -17,3 +18,15 @@ def scratch(lab: Lab, experiment: Experiment, *, remove: bool) -> None:
 
     driver = vcs.driver(experiment.vcs, store.data_folder() / "vcs")
     click.echo((places.remove if remove else places.make)(lab, experiment, driver))
+
+
+def revert(profile: Profile) -> None:
+    """Take back what runs left in the scratch places of a profile's experiments, each place once."""
+    from lab import store, vcs
+    from lab.rig import scratch as places
+
+    known = {one.scratch: one for one in profile.experiments if one.scratch}
+    for place, experiment in known.items():
+        driver = vcs.driver(experiment.vcs, store.data_folder() / "vcs")
+        for text in places.revert(profile.lab, experiment, driver) or [f"nothing was left in {place}"]:
+            click.echo(text)

@@ -200,6 +200,21 @@ def remove(lab: Lab, experiment: Experiment, driver: Driver, passwords: Password
         return f"{place} was deleted, by revision {revision}"
 
 
+def revert(lab: Lab, experiment: Experiment, driver: Driver, passwords: Passwords | None = None) -> list[str]:
+    """Delete what runs that were cut off left in the experiment's place; what that was. Idempotent.
+
+    Refused (AgentRefused, `busy`) while a run goes on; nothing is done where the place is not marked.
+    """
+    with _at_client(lab, experiment, driver, passwords) as (client, place, repository):
+        stop = Stop()
+        svn = Svn(client, driver.options(NO_FOLDER), place)
+        seen = svn.seen(place, stop)
+        if seen is None or svn.property(MARK, place, stop) != _mark(seen):
+            return []
+        _refuse_wrong_place(seen, repository)
+        return list(_cleared(svn, place, stop))
+
+
 @contextmanager
 def _at_client(
     lab: Lab, experiment: Experiment, driver: Driver, passwords: Passwords | None
@@ -273,6 +288,13 @@ def _deleted(svn: Svn, url: str, message: str, stop: Stop) -> str:
         return _revision(svn.done(words, stop))
 
 
+def _cleared(svn: Svn, place: str, stop: Stop) -> Iterator[str]:
+    """Delete what runs that were cut off left in a marked place; what that was."""
+    for name in filter(_RUN.fullmatch, svn.names(place, stop)):
+        revision = _deleted(svn, f"{place}/{name}", "BranchLab: left by a run that was cut off", stop)
+        yield f"{place}/{name} was deleted with the locks in it, by revision {revision}"
+
+
 class RunPlace:
     """One run's folder in the marked place: made by one revision, removed by one."""
 
@@ -285,11 +307,8 @@ class RunPlace:
 
     def make(self, stop: Stop) -> None:
         """Delete what runs that were cut off left here; copy the repository on its server, which costs nothing."""
-        for name in self._svn.names(self._own.place, stop):
-            if _RUN.fullmatch(name):
-                _deleted(
-                    self._svn, f"{self._own.place}/{name}", "BranchLab: left by a run that was cut off", stop
-                )
+        for text in _cleared(self._svn, self._own.place, stop):
+            log.info("%s", text)
         source = f"{self._own.url}@{self._own.revision}"
         message = f"BranchLab: copy for the trials of run {self.url.rpartition('-')[2]}"
         self._svn.done(["copy", "--parents", "--message", message, source, self.work], stop)

@@ -59,9 +59,11 @@ class Workplace:
 
     @property
     def origin(self) -> str:
-        """Where the repository's objects come from: `http://host:port/`, as the cache names them."""
+        """Where the repository's objects come from: `http://host:port/svn/`, its root as the cache names it."""
         parts = urlsplit(self._own.root if self._own else self._url)
-        return f"{parts.scheme}://{parts.hostname}:{parts.port or 80}/"
+        path = parts.path.strip("/")
+        root = path if self._own else path.split("/")[0]
+        return f"{parts.scheme}://{parts.hostname}:{parts.port or 80}/{root}{'/' if root else ''}"
 
     @property
     def ports(self) -> list[int]:
@@ -71,10 +73,16 @@ class Workplace:
 
     # Before the trials
 
+    def look(self, stop: Stop) -> None:
+        """Look at a repository as it is, from the client; from then on `origin` is its root. Changes nothing.
+
+        Raises what `scratch.refuse_unmarked` raises; does nothing where BranchLab makes the repository itself.
+        """
+        self._own = scratch.refuse_unmarked(self._hosts, self._experiment, self.driver, stop)
+
     def set_up(self, stop: Stop) -> Iterator[Event]:
         """Repository, services, the tool's starting cost, the working copy that trials copy."""
-        # Looked at before anything is made; a repository of somebody's own is changed below this run's folder only.
-        self._own = scratch.refuse_unmarked(self._hosts, self._experiment, self.driver, stop)
+        self.look(stop)
         folder = self._made_folder(self.client)
         self._holes = {
             "config": f"{folder}/config",
