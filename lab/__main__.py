@@ -258,11 +258,14 @@ def export(run_name: str, file: str, overwrite: bool) -> None:
 @click.option("--force", is_flag=True, help="Also from a run that is still going on; it fails there.")
 @parts_given
 def revert(parts: Parts, profile_path: str, force: bool) -> None:
-    """Take back whatever a run left on the hosts of a profile."""
+    """Take back whatever a run left on the hosts of a profile, and in the scratch places of its experiments."""
+    from lab.cli import scratch_places
+
     profile = _loaded(profile_path)
     for host, undone in parts.revert(profile.lab, force).items():
         for text in undone or ("nothing was left to take back",):
             click.echo(f"{host}: {plain(text)}")
+    scratch_places.revert(profile)
 
 
 @cli.command()
@@ -273,6 +276,21 @@ def forget(parts: Parts, profile_path: str) -> None:
     for host, removed in parts.forget(_loaded(profile_path).lab).items():
         for text in removed or ("nothing was left",):
             click.echo(f"{host}: {text}")
+
+
+@cli.command()
+@profile_argument
+@experiment_option
+@click.option("--remove", is_flag=True, help="Delete the place instead, with all that is in it.")
+def scratch(profile_path: str, experiment_name: str | None, remove: bool) -> None:
+    """Make the scratch place of an experiment in a repository of your own: one revision, and only there.
+
+    Check-Out and Check-In change nothing of that repository outside of it.
+    """
+    from lab.cli import scratch_places
+
+    profile = _loaded(profile_path)
+    scratch_places.scratch(profile.lab, _chosen(profile, experiment_name), remove=remove)
 
 
 @cli.group()

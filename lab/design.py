@@ -110,6 +110,11 @@ def purge_sample(keys: Iterable[str], full: float, seed: int) -> tuple[str, ...]
     return tuple(sorted(sorted(known, key=lambda key: (_hash("purge", seed, key), key))[:count]))
 
 
+def chosen(names: Iterable[str], count: int, seed: int) -> tuple[str, ...]:
+    """So many of the names, sorted; the same ones for the same names and seed."""
+    return tuple(sorted(sorted(set(names), key=lambda name: (_hash("chosen", seed, name), name))[:count]))
+
+
 def published_states(states: Sequence[ProxyState]) -> tuple[ProxyState, ...]:
     """States in the published order: disabled, 0 %, then from the fullest down."""
     return tuple(sorted(states, key=lambda s: (s.enabled, s.full != 0, -(s.full or 0))))

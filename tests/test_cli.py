@@ -323,7 +323,7 @@ def test_the_changes_of_a_plan_are_a_page_alone_and_touch_no_host(world: World) 
         ("warm_up = 1", "warm_up = 3", "warm"),
         ('kind = "apache-disk"', 'kind = "squid"', "no kind of cache named 'squid'"),
         ('data = "quick"', 'data = "slow"', "no data set named 'slow'"),
-        ('data = "quick"', "change = { files = 50 }", "no data set is named"),
+        ('data = "quick"', "change = { files = 50 }", "neither data nor a repository is named"),
         ('data = "quick"', 'data = "quick"\nvcs = "../x"', "version control system named '../x'"),
         ('data = "quick"', 'data = "quick"\nchange = { files = 999 }', "999 files are to be changed"),
     ],

@@ -132,6 +132,8 @@ def _requirements(
     yield from (f"    {text}" for text in _sudoers(connection, agent))
     yield "Files and folders:"
     yield from (f"    {text}" for text in _files(host, agent))
+    for place in sorted({one.scratch for one in experiments if one.scratch and host.role is Role.SERVER}):
+        yield f"    in the repository: {place}, until branchlab scratch --remove PROFILE"
 
 
 def _packages(host: Host, system: str) -> Iterator[str]:
