@@ -103,3 +103,16 @@ def test_what_cannot_be_run_has_no_page() -> None:
     with pytest.raises(BadInput, match="attempts"):
         page(attempts=0)
     assert changes.OUTLASTS_S > LEASE_S
+
+
+def test_a_repository_of_the_users_own_is_told_how_many_revisions_come() -> None:
+    given = {"data": None, "repository": "http://{server}/svn/web/trunk"}
+    assert "nothing in it is changed" in page(operations=("get", "history"), **given)
+    place = "http://{server}/svn/web/branchlab"
+    text = page(operations=("get", "check-in"), scratch=place, **given)
+    own = wanted(operations=("get", "check-in"), scratch=place, **given)
+    assert f"{planning.revisions(own)} revisions" in text
+    assert place in text
+    assert "A refill of the cache" in text
+    calm = {"states": (DISABLED,), "operations": ("check-in",)}
+    assert "A refill" not in page(scratch=place, **calm, **given)

@@ -145,10 +145,22 @@ def _ports(host: Host, experiment: Experiment) -> Iterator[str]:
 
 
 def _repository(experiment: Experiment) -> list[str]:
-    """What happens to the repository: revisions that a run adds to one of the user's own belong here."""
+    """What happens to the repository."""
     if experiment.data:
         return ["It is made for this run, and removed with it. No other repository is changed."]
-    return [f"{experiment.repository}"]
+    added = planning.revisions(experiment)
+    if not added:
+        return [f"{experiment.repository} is read, and nothing in it is changed."]
+    more = (
+        " A refill of the cache, or what a run that was cut off left, may add some."
+        if planning.refills(experiment)
+        else ""
+    )
+    return [
+        f"{experiment.repository} is read. Changes are made below {experiment.scratch} alone, a place that was made"
+        f" and marked for it: {added} revisions, locks among them in copies only.{more} The run's own folder there"
+        " is deleted at its end; revisions of a repository stay for ever.",
+    ]
 
 
 def _questions(experiment: Experiment) -> list[str]:

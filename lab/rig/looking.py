@@ -32,6 +32,7 @@ def look(lab: Lab, experiment: Experiment, driver: Driver, passwords: Passwords)
         for one in hosts:
             checking.refuse_held(one)
         workplace = Workplace(hosts, experiment, driver)
+        workplace.look(stop)
         _refuse_rootless(hosts, experiment)
         # As if it had been agreed to: only what no agreement can help is refused here.
         line = HeldLine(hosts, replace=True)

@@ -28,7 +28,7 @@ def commands(lab: Lab, experiment: Experiment, driver: Driver) -> dict[str, list
     added = revisions(experiment)
     if place:
         told[server.name].append(
-            f"add {added} revisions{' at least' if _refills(experiment) else ''} to the repository, "
+            f"add {added} revisions{' at least' if refills(experiment) else ''} to the repository, "
             f"all below {place}, which is deleted by the last of them"
         )
     elif not experiment.data:
@@ -84,7 +84,7 @@ def revisions(experiment: Experiment) -> int:
     if experiment.data is not None or experiment.scratch is None or not _changing(experiment):
         return 0
     trials = sum(trial.treatment.operation == "check-in" for trial in design.trials(experiment))
-    fills = "check-in" in experiment.operations and _refills(experiment)
+    fills = "check-in" in experiment.operations and refills(experiment)
     return 1 + 2 * (trials + fills) + 1
 
 
@@ -92,7 +92,8 @@ def _changing(experiment: Experiment) -> bool:
     return any(name in CHANGING for name in experiment.operations)
 
 
-def _refills(experiment: Experiment) -> bool:
+def refills(experiment: Experiment) -> bool:
+    """True if operations are also run untimed, to fill the cache."""
     return any(state.enabled for state in experiment.states)
 
 
