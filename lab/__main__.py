@@ -51,9 +51,8 @@ def cli(context: click.Context) -> None:
 
     Without a command the window is opened. RUN is a run's id, the beginning of one, a run file, or `last`.
 
-    Exit codes: 0 done; 1 some trials failed or a cell has no kept attempt; 2 bad input, or not
-    agreed to; 3 a host is missing
-    something or out of reach; 130 interrupted.
+    Exit codes: 0 done; 1 some trials failed or a cell has no kept attempt; 2 bad input, or nobody agreed; 3 a
+    host is missing something or out of reach; 130 interrupted.
     """
     if context.invoked_subcommand is None:
         parts = context.ensure_object(Parts)

@@ -76,7 +76,7 @@ def refuse_unanswered(questions: Sequence[Question], agreed: frozenset[str]) -> 
         raise Declined(
             "nobody agreed to what this run would do to others:\n"
             + "\n".join(_told(one) for one in open_ones),
-            advice=f"Agree to it: branchlab run {flag(one.kind for one in questions)} PROFILE."
+            advice=f"Agree to it: branchlab run {flag([*agreed, *(one.kind for one in open_ones)])} PROFILE."
             " Or run when it is no longer so.",
         )
 

@@ -440,11 +440,11 @@ def check(
         questions = look(lab, experiment, drivers, passwords)
     except LabError as error:
         return (*found, checking.Checked(error.host or lab.name, False, str(error), error.advice))
-    asked = (f"a run would ask ({asking.flag([one.kind])}): {one.text}" for one in questions)
-    return (
-        *found,
-        *(checking.Checked(one.host, True, text) for one, text in zip(questions, asked, strict=True)),
-    )
+    asked = [
+        checking.Checked(one.host, True, f"a run would ask ({asking.flag([one.kind])}): {one.text}")
+        for one in questions
+    ]
+    return (*found, *asked)
 
 
 def commands(lab: Lab, experiment: Experiment, drivers: Path | None = None) -> dict[str, list[str]]:

@@ -427,7 +427,7 @@ def test_queues_of_somebody_are_asked_about_on_real_hosts_and_stay(bench: Bench)
     assert (told.returncode, bench.runs()) == (2, []), told.stderr
     assert "Somebody set up queues on eth0" in told.stderr
     assert "tbf" in told.stderr
-    assert "branchlab run --agree qdisc PROFILE" in told.stderr
+    assert "branchlab run --agree connections,qdisc PROFILE" in told.stderr
     assert bench.qdiscs() == before
 
 
@@ -464,7 +464,7 @@ def test_what_came_between_looking_and_running_ends_the_run_before_anything_is_c
         told = bench.branchlab(*run, "qdisc", code=UNSEEN)
     assert told.returncode == 3, told.stdout
     assert f"2 between c1 and server on port {port}" in told.stdout
-    assert "--agree connections" in told.stdout
+    assert "--agree connections,qdisc" in told.stdout
     bench.net.run("server", "sh", "-c", TBF)
     before = bench.qdiscs()
     told = bench.branchlab(*run, "connections", code=UNSEEN)
