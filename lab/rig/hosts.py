@@ -118,6 +118,7 @@ def connected(
         with ThreadPoolExecutor(max_workers=8) as pool:
             jobs = [(host, pool.submit(_connect, host, known)) for host in lab.hosts]
         troubles: list[HostTrouble] = []
+        others: list[Exception] = []
         hosts: list[Connected] = []
         for host, job in jobs:
             try:
@@ -125,9 +126,13 @@ def connected(
             except HostTrouble as trouble:
                 trouble.host = trouble.host or host.name
                 troubles.append(trouble)
+            except Exception as error:  # noqa: BLE001 - raised below, once the other hosts are sure to be let go
+                others.append(error)
             else:
                 stack.push(closing)
                 hosts.append(one)
+        if others:
+            raise others[0]
         if troubles:
             raise (
                 troubles[0]
@@ -196,7 +201,7 @@ def _leased(agent: Agent, lease_s: float, owned_by: Mapping[str, str]) -> Iterat
 
 def _connect(host: Host, passwords: Passwords) -> tuple[Connected, ExitStack]:
     with ExitStack() as stack:
-        connection = stack.enter_context(ssh.connect(host))
+        connection = stack.enter_context(ssh.connect(host, passwords=passwords, accept=passwords.accept))
         agent = agents.started(connection)
         stack.callback(agent.close)
         root = None
@@ -211,13 +216,11 @@ def _connect(host: Host, passwords: Passwords) -> tuple[Connected, ExitStack]:
 
 
 def signed_in(host: Host, passwords: Passwords) -> None:
-    """Become root on a host once, so that `passwords` knows what it wants. Changes nothing there."""
-    with (
-        ssh.connect(host) as connection,
-        agents.started(connection) as agent,
-        rooted(connection, agent, passwords),
-    ):
-        pass
+    """Log in on a host, and become root, once, so that `passwords` knows what it wants. Changes nothing there."""
+    with ssh.connect(host, passwords=passwords, accept=passwords.accept) as connection:
+        if host.root in ("sudo", "doas"):
+            with agents.started(connection) as agent, rooted(connection, agent, passwords):
+                pass
 
 
 def rooted(connection: ssh.Connection, agent: Agent, passwords: Passwords) -> Agent:
