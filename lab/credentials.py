@@ -92,6 +92,8 @@ class Passwords:
         self._wrong: set[tuple[Kind, str, str]] = set()
         self._handed = {kind: handed_over(kind) for kind in Kind}
         self._keyring_silent = False
+        self.kept: dict[str, object] = {}
+        """Connections that could not be made again without the person, by the host's `ssh`."""
         self._turn = threading.Lock()  # one question at a time
 
     def password(self, target: str, name: str, kind: Kind = Kind.SUDO) -> str | None:

@@ -207,7 +207,9 @@ def test_keys_that_are_refused_locked_or_absent_are_told(
         ssh.connect(server.host(key=str(tmp_path / "plain")))
     with pytest.raises(login.AuthenticationRefused) as caught:
         ssh.connect(server.host(key=str(tmp_path / "locked")))
-    assert "locked: refused" in caught.value.tried, "nobody is asked for the passphrase of a key that would not do"
+    assert "locked: refused" in caught.value.tried, (
+        "nobody is asked for the passphrase of a key that would not do"
+    )
     with pytest.raises(login.AuthenticationRefused) as caught:
         ssh.connect(server.host(key=str(tmp_path / "absent")))
     assert "absent" in caught.value.tried

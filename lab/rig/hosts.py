@@ -201,7 +201,7 @@ def _leased(agent: Agent, lease_s: float, owned_by: Mapping[str, str]) -> Iterat
 
 def _connect(host: Host, passwords: Passwords) -> tuple[Connected, ExitStack]:
     with ExitStack() as stack:
-        connection = stack.enter_context(ssh.connect(host, passwords=passwords, accept=passwords.accept))
+        connection = stack.enter_context(reached(host, passwords))
         agent = agents.started(connection)
         stack.callback(agent.close)
         root = None
@@ -215,12 +215,28 @@ def _connect(host: Host, passwords: Passwords) -> tuple[Connected, ExitStack]:
     raise AssertionError("an ExitStack swallowed an error")
 
 
-def signed_in(host: Host, passwords: Passwords) -> None:
-    """Log in on a host, and become root, once, so that `passwords` knows what it wants. Changes nothing there."""
+@contextmanager
+def reached(host: Host, passwords: Passwords) -> Iterator[ssh.Connection]:
+    """The host, connected: anew, or as a person let BranchLab in by a code that is good once."""
+    kept = passwords.kept.get(host.ssh)
+    if isinstance(kept, ssh.Connection) and kept.alive:
+        yield kept
+        return
     with ssh.connect(host, passwords=passwords, accept=passwords.accept) as connection:
-        if host.root in ("sudo", "doas"):
-            with agents.started(connection) as agent, rooted(connection, agent, passwords):
-                pass
+        yield connection
+
+
+def signed_in(host: Host, passwords: Passwords, *, root: bool = True) -> None:
+    """Log in on a host, and become root, once, so that `passwords` knows what it wants. Changes nothing there."""
+    with ExitStack() as stack:
+        connection = ssh.connect(host, passwords=passwords, accept=passwords.accept)
+        if connection.one_time:
+            passwords.kept[host.ssh] = connection
+        else:
+            stack.callback(connection.close)
+        if root and host.root in ("sudo", "doas"):
+            agent = stack.enter_context(agents.started(connection))
+            stack.enter_context(rooted(connection, agent, passwords))
 
 
 def rooted(connection: ssh.Connection, agent: Agent, passwords: Passwords) -> Agent:

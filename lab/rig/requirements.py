@@ -17,7 +17,7 @@ from lab.credentials import Passwords
 from lab.errors import AgentRefused, HostTrouble, LabError
 from lab.model import Experiment, Host, Lab, Role
 from lab.rig.checking import NEEDED, NEEDED_FOR_SERVICES
-from lab.rig.hosts import owner, rooted
+from lab.rig.hosts import owner, reached, rooted
 
 PLAIN = {
     "svn": "Subversion's client",
@@ -61,7 +61,7 @@ def _told(host: Host, tell: Any, passwords: Passwords) -> Told:
     """Without becoming root, and without leaving anything there but the agent in the user's cache."""
     try:
         with (
-            ssh.connect(host, passwords=passwords, accept=passwords.accept) as connection,
+            reached(host, passwords) as connection,
             agents.started(connection) as agent,
         ):
             return Told(host.name, tuple(tell(connection, agent)))
@@ -220,7 +220,7 @@ def forget(lab: Lab, passwords: Passwords | None = None) -> dict[str, list[str]]
 def _forgotten(host: Host, passwords: Passwords) -> Iterator[str]:
     # Not kept: else this would leave the file that it is to remove.
     with (
-        ssh.connect(host, passwords=passwords, accept=passwords.accept) as connection,
+        reached(host, passwords) as connection,
         agents.started(connection, kept=False) as agent,
     ):
         done: list[str] = []

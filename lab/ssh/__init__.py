@@ -295,6 +295,12 @@ class Connection:
         return self._wired[0].wire.is_active()
 
     @property
+    def one_time(self) -> bool:
+        """Whether a person answered what cannot be answered again without them."""
+        first = self._wired[0]
+        return first.wire.one_time or (first.jump is not None and first.jump.one_time)
+
+    @property
     def unheeded(self) -> tuple[str, ...]:
         """What the SSH configuration says of this host and its jump hosts and has no effect here."""
         jump = self._wired[0].jump

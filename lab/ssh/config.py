@@ -107,7 +107,7 @@ def _asked(program: str, words: tuple[str, ...]) -> dict[str, tuple[str, ...]]:
         finally:
             process.kill()
     if process.returncode:
-        told = "; ".join(err.decode("utf-8", "replace").split("\n")[:2]).strip("; ")
+        told = "; ".join(err.decode("utf-8", "replace").splitlines()[:2])
         raise BadInput(
             f"ssh cannot make sense of {words[-1]} by its configuration: {told}",
             advice="Correct the file that is named there; ssh -G NAME shows the same.",

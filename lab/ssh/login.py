@@ -124,8 +124,11 @@ class Login:
         return answer
 
     def _note(self, text: str, kind: str) -> None:
-        if "rsa" in kind and not self.wire.signatures:
-            text += " (as rsa-sha2-512; a server that knows RSA keys only with SHA-1, `ssh-rsa`, takes none)"
+        if kind.startswith("ssh-rsa"):
+            text += f" (as {self._algorithm(kind)}"
+            if not self.wire.signatures:
+                text += "; a server of before 2017 knows RSA keys only with SHA-1, `ssh-rsa`: use Ed25519 or ECDSA"
+            text += ")"
         self.tried.append(text)
 
     def _algorithm(self, kind: str) -> str:
@@ -251,7 +254,9 @@ class Login:
         begin = time.monotonic()
         try:
             lines = [part.strip() for part in (title, text) if part.strip()]
-            return self.passwords.answer(f"{self.host.name} ({self.target}) asks: {' '.join(lines)} ")
+            given = self.passwords.answer(f"{self.host.name} ({self.target}) asks: {' '.join(lines)} ")
+            self.wire.one_time = self.wire.one_time or given is not None
+            return given
         finally:
             self.asked_s += time.monotonic() - begin
 

@@ -81,6 +81,8 @@ class Wire(paramiko.Transport):
         self.heard = link
         self.key_types: tuple[str, ...] = ()
         self.fault = ""
+        self.one_time = False
+        """A person answered what cannot be answered again: a code that is good once."""
         self.offered: dict[str, list[str]] = {}
         """What the other side can do, by kind; empty until it said so."""
         super().__init__(link)  # type: ignore[arg-type]  # it needs no more of a socket
