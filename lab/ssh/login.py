@@ -287,7 +287,11 @@ class Login:
             )
         if self.wrong:
             return LoginPasswordRefused(
-                f"{self.target} did not take the password", host=self.host.name, tried=tried
+                f"{self.target} did not take the password",
+                host=self.host.name,
+                tried=tried,
+                advice="Look whether it is the password of this user on this host; it was offered once, and is not"
+                " tried again.",
             )
         takes = ", ".join(reply.methods) or "nothing"
         further = " after a first step succeeded" if reply.partly else ""
