@@ -137,16 +137,19 @@ def _revert(lab: Lab, force: bool) -> Mapping[str, Sequence[str]]:
 
 
 def _sudoers(lab: Lab) -> Sequence[Told]:
+    from lab.cli import passwords
     from lab.rig import requirements
 
-    told: Sequence[Told] = requirements.sudoers(lab)
+    told: Sequence[Told] = requirements.sudoers(lab, passwords.signed_in(lab, root=False))
     return told
 
 
 def _requirements(lab: Lab, experiments: Sequence[Experiment]) -> Sequence[Told]:
+    from lab.cli import passwords
     from lab.rig import requirements
 
-    told: Sequence[Told] = requirements.requirements(lab, tuple(experiments))
+    known = passwords.signed_in(lab, root=False)
+    told: Sequence[Told] = requirements.requirements(lab, tuple(experiments), known)
     return told
 
 

@@ -70,6 +70,13 @@ def _host(one: Connected) -> Iterator[Checked]:
     yield Checked(
         one.name, True, f"{facts.get('os')}, kernel {facts.get('kernel')}, {facts.get('cpus')} processors"
     )
+    if one.connection.unheeded:
+        yield Checked(
+            one.name,
+            True,
+            f"what the SSH configuration says and has no effect here: {'; '.join(one.connection.unheeded)}",
+            "Nothing is to be done if the host is the right one; ssh itself would heed it.",
+        )
     needed = dict(NEEDED[one.host.role])
     if one.host.services:
         needed |= NEEDED_FOR_SERVICES.get(one.host.role, {})

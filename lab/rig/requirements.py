@@ -17,7 +17,7 @@ from lab.credentials import Passwords
 from lab.errors import AgentRefused, HostTrouble, LabError
 from lab.model import Experiment, Host, Lab, Role
 from lab.rig.checking import NEEDED, NEEDED_FOR_SERVICES, service_folders
-from lab.rig.hosts import owner, rooted
+from lab.rig.hosts import owner, reached, rooted
 
 PLAIN = {
     "svn": "Subversion's client",
@@ -40,23 +40,30 @@ class Told:
     ok: bool = True
 
 
-def sudoers(lab: Lab) -> tuple[Told, ...]:
+def sudoers(lab: Lab, passwords: Passwords | None = None) -> tuple[Told, ...]:
     """What an administrator runs once on each host so that BranchLab may do there what it needs and no more."""
-    return tuple(_told(host, _sudoers) for host in lab.hosts)
+    known = passwords or Passwords()
+    return tuple(_told(host, _sudoers, known) for host in lab.hosts)
 
 
-def requirements(lab: Lab, experiments: tuple[Experiment, ...]) -> tuple[Told, ...]:
+def requirements(
+    lab: Lab, experiments: tuple[Experiment, ...], passwords: Passwords | None = None
+) -> tuple[Told, ...]:
     """Packages, ports, the line for sudo and every file, by host. Asks the hosts, changes nothing."""
+    known = passwords or Passwords()
     return tuple(
-        _told(host, lambda connection, agent: _requirements(connection, agent, lab, experiments))
+        _told(host, lambda connection, agent: _requirements(connection, agent, lab, experiments), known)
         for host in lab.hosts
     )
 
 
-def _told(host: Host, tell: Any) -> Told:
+def _told(host: Host, tell: Any, passwords: Passwords) -> Told:
     """Without becoming root, and without leaving anything there but the agent in the user's cache."""
     try:
-        with ssh.connect(host) as connection, agents.started(connection) as agent:
+        with (
+            reached(host, passwords) as connection,
+            agents.started(connection) as agent,
+        ):
             return Told(host.name, tuple(tell(connection, agent)))
     except LabError as error:
         error.host = error.host or host.name
@@ -209,7 +216,10 @@ def forget(lab: Lab, passwords: Passwords | None = None) -> dict[str, list[str]]
 
 def _forgotten(host: Host, passwords: Passwords) -> Iterator[str]:
     # Not kept: else this would leave the file that it is to remove.
-    with ssh.connect(host) as connection, agents.started(connection, kept=False) as agent:
+    with (
+        reached(host, passwords) as connection,
+        agents.started(connection, kept=False) as agent,
+    ):
         done: list[str] = []
         if host.root != "none":
             with rooted(connection, agent, passwords) as root:
