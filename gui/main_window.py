@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
-from PySide6.QtCore import QObject, Qt, QTimer, Signal
+from PySide6.QtCore import QObject, QTimer, Signal
 from PySide6.QtGui import QCloseEvent, QDragEnterEvent, QDropEvent, QKeySequence, QResizeEvent, QShortcut
 from PySide6.QtWidgets import QApplication, QMainWindow, QStackedWidget, QWidget
 
-from gui import telling, words
+from gui import telling
 from gui.actions import Action, Actions
 from gui.asking import CloseDialog, ask_file, ask_target
+from gui.doable import doable
 from gui.doors import ANSWERING, Doors, OpenedProfile, OpenedRun
+from gui.jobs import Jobs
 from gui.lab.page import LabPage
 from gui.preparing import Preparing, Wanted
 from gui.questions import Questions
@@ -24,17 +26,17 @@ from gui.results.page import ResultsPage
 from gui.run.page import RunPage
 from gui.start.page import StartPage
 from gui.taking_back import TakingBack
-from gui.telling import LAB, RESULTS, RUN
+from gui.telling import LAB, PLACES, RESULTS, RUN
 from gui.theme import sheet
 from gui.theme.look import Look
 from gui.widgets.basic import column, row
+from gui.widgets.focus import next_part
 from gui.widgets.frame import (
     LEAST_PAGE,
     SMALL_WIDTH,
     FocusRing,
     Head,
     Navigation,
-    Place,
     StatusBar,
     TopBar,
     Whole,
@@ -60,11 +62,6 @@ log = logging.getLogger(__name__)
 
 REDRAW_MS = 50
 START = "start"
-PLACES = (
-    Place(LAB, "Lab", "tree-structure"),
-    Place(RUN, "Run", "play-circle"),
-    Place(RESULTS, "Results", "chart-line-up"),
-)
 _SLOW_REFRESH = 4
 """Progress and roles are told every so many redraws: five times a second is enough for words."""
 _SUMMARY_REFRESH = 100
@@ -95,7 +92,7 @@ class MainWindow(QMainWindow):
         self._pending: tuple[str | None, Path | None, frozenset[str]] | None = None
         self.trouble: BaseException | None = None
         """why the newest run that was asked for did not begin"""
-        self._jobs: set[Worker] = set()
+        self._jobs = Jobs(self)
         self._summing, self._sum_again, self._past = False, False, False
         self._outcome: Outcome | None = None
         self.setWindowTitle("BranchLab")
@@ -124,11 +121,11 @@ class MainWindow(QMainWindow):
             return
         self._pending = (experiment, record, agreed) if run else None
         self._wanted = experiment or ""
-        self._job(self._doors.profile(path), self._profile_opened)
+        self._jobs.do(self._doors.profile(path), self._profile_opened)
 
     def open_run(self, path: Path) -> None:
         """Open a run file; it opens in *Results*."""
-        self._job(self._doors.opened(path), self._run_opened)
+        self._jobs.do(self._doors.opened(path), self._run_opened)
 
     def start_run(
         self, experiment: Experiment, record: Path | None = None, agreed: frozenset[str] = frozenset()
@@ -166,6 +163,15 @@ class MainWindow(QMainWindow):
     def running(self) -> bool:
         """True while a run of this window goes."""
         return self.run_worker.busy
+
+    @property
+    def dark(self) -> bool:
+        """True in the dark palette."""
+        return self._look.palette.dark
+
+    def swap_theme(self) -> None:
+        """The other palette."""
+        self._look.use("light" if self.dark else "dark")
 
     def show_page(self, key: str) -> None:
         """Show a page."""
@@ -237,11 +243,13 @@ class MainWindow(QMainWindow):
         self._taking_back.going.connect(self.lab_page.take_back)
         self._taking_back.done.connect(self._tell)
         self._taking_back.crashed.connect(self._reporter.take)
+        self._jobs.failed.connect(self._job_failed)
+        self._jobs.ended.connect(self._close_if_done)
         self._reporter.told.connect(self._tell)
         self._reporter.broken.connect(self._broken)
         self._navigation.chosen.connect(self.show_page)
         self._top.home.connect(self._home)
-        self._top.themed.connect(self._other_theme)
+        self._top.themed.connect(self.swap_theme)
         self._top.sought.connect(self._offer_actions)
         self.start_page.made.connect(self._make_hosts)
         self.start_page.profile.connect(self._ask_profile)
@@ -272,28 +280,14 @@ class MainWindow(QMainWindow):
 
     # jobs -------------------------------------------------------------------------------------------------
 
-    def _job(self, things: Iterable[T], then: Callable[[T], None]) -> None:
-        """Have one thing done in a thread, by the same bridge as a run."""
-        worker = Worker(self)
-        self._jobs.add(worker)
-        worker.happened.connect(then)
-        worker.crashed.connect(self._job_failed)
-        worker.ended.connect(self._job_ended)
-        worker.start(things, "job")
-
     def _job_failed(self, error: BaseException) -> None:
         self.start_page.busy("")
         self._pending = None
         self._summing = False
         self._reporter.take(error)
 
-    def _job_ended(self, worker: QObject) -> None:
-        self._jobs.discard(worker)
-        worker.deleteLater()
-        self._close_if_done()
-
     def _recent(self) -> None:
-        self._job(self._doors.recent(), self.start_page.show_runs)
+        self._jobs.do(self._doors.recent(), self.start_page.show_runs)
 
     def _refused_while_busy(self) -> bool:
         """True, and told, while something goes on with the lab that is open: it stays the one that is shown."""
@@ -315,7 +309,7 @@ class MainWindow(QMainWindow):
         if self._refused_while_busy():
             return
         self.start_page.busy("Making three hosts …")
-        self._job(self._doors.hosts(), self._profile_opened)
+        self._jobs.do(self._doors.hosts(), self._profile_opened)
 
     def _profile_opened(self, opened: OpenedProfile) -> None:
         self.start_page.busy("")
@@ -417,7 +411,7 @@ class MainWindow(QMainWindow):
         self._sum_again = self._summing
         if not self._summing and self._kept:
             self._summing = True
-            self._job(self._doors.summary(list(self._kept)), self._summed_up)
+            self._jobs.do(self._doors.summary(list(self._kept)), self._summed_up)
 
     def _summed_up(self, summary: Summary) -> None:
         self._summing = False
@@ -516,13 +510,10 @@ class MainWindow(QMainWindow):
 
     def _export(self, target: Path) -> None:
         if self.run_path is not None:
-            self._job(self._doors.export(self.run_path, target), self._exported)
+            self._jobs.do(self._doors.export(self.run_path, target), self._exported)
 
     def _exported(self, path: Path) -> None:
         self._tell(Trouble(title=f"Written: {path}", grade="info"))
-
-    def _other_theme(self) -> None:
-        self._look.use("light" if self._look.palette.dark else "dark")
 
     def _dress(self) -> None:
         application = QApplication.instance()
@@ -542,84 +533,12 @@ class MainWindow(QMainWindow):
         self._actions.offer(self._doable())
 
     def _doable(self) -> list[Action]:
-        """What can be done now, by group."""
-        page, running = self.show_page, self.running
-        made = [
-            Action("Pages", place.name, place.icon, partial(page, place.key), f"Alt {number}")
-            for number, place in enumerate(PLACES, 1)
-        ]
-        made.append(Action("Pages", "Start", "buildings", self._home))
-        if self.looking:
-            made.append(Action("Run", "Cancel", "x", self._preparing.cancel))
-        elif running:
-            run = self.run_page
-            made += [
-                Action(
-                    "Run", run.pause.word, "play" if run.pause.word == "Go on" else "pause", run.pause.click
-                ),
-                Action("Run", run.stop.word, "stop", run.stop.click),
-            ]
-        else:
-            made += [
-                Action("Lab", f"Run {name}", "play", partial(self.start_run, experiment))
-                for name, experiment in self.lab_page.offered()
-            ]
-            if self._lab is not None:
-                name = "Take everything back"
-                made.append(Action("Lab", name, "arrow-counter-clockwise", self._take_back))
-            made += [
-                Action("Lab", "Make hosts on this machine", "tree-structure", self._make_hosts),
-                Action("Lab", "Open a lab …", "folder-open", self._ask_profile),
-                Action("Runs", "Open a run …", "folder-open", self._ask_run),
-            ]
-            made += [
-                Action(
-                    "Runs",
-                    f"Open {head.experiment}, {words.when(head.started)}",
-                    "chart-line-up",
-                    partial(self.open_run, head.file),
-                )
-                for head in self.start_page.heads()
-            ]
-        if self.summary is not None:
-            results = self.results_page
-            made += [
-                Action("Results", name, icon, self._in_results(do)) for name, icon, do in results.doable()
-            ]
-            if results.export.isEnabled():
-                made.append(Action("Results", "Export the trials …", "export", self._ask_export))
-        dark = self._look.palette.dark
-        made.append(
-            Action(
-                "Window",
-                "Light colours" if dark else "Dark colours",
-                "sun" if dark else "moon",
-                self._other_theme,
-            )
-        )
-        return made
-
-    def _in_results(self, do: Callable[[], None]) -> Callable[[], None]:
-        def shown() -> None:
-            self.show_page(RESULTS)
-            do()
-
-        return shown
+        return doable(self)
 
     def _next_part(self) -> None:
         """F6: head, navigation, page, inspector."""
-        page = self._pages[self._page]
-        parts: list[QWidget] = [self._top, self._navigation, page]
-        if self._page == LAB:
-            parts.append(self.lab_page.inspector)
-        parts = [part for part in parts if part.isVisible()]
-        focus = QApplication.focusWidget()
-        inside = [part for part in parts if focus is not None and (part is focus or part.isAncestorOf(focus))]
-        at = parts.index(inside[-1]) if inside else -1
-        target = parts[(at + 1) % len(parts)]
-        first = _first_in(target)
-        if first is not None:
-            first.setFocus(Qt.FocusReason.ShortcutFocusReason)
+        parts = [self._top, self._navigation, self._pages[self._page]]
+        next_part([*parts, self.lab_page.inspector] if self._page == LAB else parts)
 
     def closeEvent(self, event: QCloseEvent) -> None:
         if not self.run_worker.busy:
@@ -658,12 +577,3 @@ class MainWindow(QMainWindow):
 
 def _ours(name: str) -> bool:
     return name.endswith((".branchlab", ".toml"))
-
-
-def _first_in(part: QWidget) -> QWidget | None:
-    """The first widget inside that takes the focus by Tab."""
-    for widget in part.findChildren(QWidget):
-        takes = widget.focusPolicy() & Qt.FocusPolicy.TabFocus
-        if takes and widget.isVisible() and widget.isEnabled():
-            return widget
-    return None

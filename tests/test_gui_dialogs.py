@@ -256,7 +256,7 @@ def test_the_account_lists_changes_and_copies_them(made: Made, qtbot: QtBot) -> 
     output = window.run_page.output
     assert output.account.isVisible()
     assert not output._text.isVisible()
-    assert output._about.text() == "what was changed on the hosts: 2 changes, 1 taken back"
+    assert output._about.text() == "What was changed on the hosts, and taken back"
     qtbot.keyClick(output.account, Qt.Key.Key_C, Qt.KeyboardModifier.ControlModifier)
     lines = [line.split("\t") for line in QGuiApplication.clipboard().text().splitlines()]
     assert lines[0] == ["Time", "Host", "Changed or taken back", "What"]
@@ -294,6 +294,7 @@ def test_a_flood_of_changes_is_cheap_and_follows_its_end(made: Made, qtbot: QtBo
     with_account(window, [("server", f"change {n}", bool(n % 2)) for n in range(900)])
     view = window.run_page.output.account
     assert view.model().rowCount() == 300
+    assert "the newest 300" in window.run_page.output._about.text()
     assert view.verticalScrollBar().value() == view.verticalScrollBar().maximum()
     view.verticalScrollBar().setValue(0)
     with_account(window, [("server", "one more", False)])

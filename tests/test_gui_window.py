@@ -303,11 +303,11 @@ def test_the_other_palette_reaches_every_page(made: Made, qtbot: QtBot) -> None:
         window.show_page(page)
         QApplication.processEvents()
         light = window.grab().toImage().pixelColor(300, 400)
-        window._other_theme()
+        window.swap_theme()
         QApplication.processEvents()
         dark = window.grab().toImage().pixelColor(300, 400)
         assert light.lightness() > 150 > 100 > dark.lightness()
-        window._other_theme()
+        window.swap_theme()
 
 
 @pytest.mark.parametrize("size", [(1440, 900), (1280, 720)])
