@@ -8,7 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
-from PySide6.QtCore import QObject, QTimer, Signal
+from PySide6.QtCore import QTimer, Signal
 from PySide6.QtGui import QCloseEvent, QDragEnterEvent, QDropEvent, QKeySequence, QResizeEvent, QShortcut
 from PySide6.QtWidgets import QApplication, QMainWindow, QStackedWidget, QWidget
 
@@ -16,7 +16,7 @@ from gui import telling
 from gui.actions import Action, Actions
 from gui.asking import CloseDialog, ask_file, ask_target
 from gui.doable import doable
-from gui.doors import ANSWERING, Doors, OpenedProfile, OpenedRun
+from gui.doors import Doors, OpenedProfile, OpenedRun
 from gui.jobs import Jobs
 from gui.lab.page import LabPage
 from gui.preparing import Preparing, Wanted
@@ -24,6 +24,7 @@ from gui.questions import Questions
 from gui.report import Banner, DefectDialog, Reporter, Trouble
 from gui.results.page import ResultsPage
 from gui.run.page import RunPage
+from gui.runs import Runs
 from gui.start.page import StartPage
 from gui.taking_back import TakingBack
 from gui.telling import LAB, PLACES, RESULTS, RUN
@@ -41,7 +42,6 @@ from gui.widgets.frame import (
     TopBar,
     Whole,
 )
-from gui.worker import Worker
 from lab.analysis.summary import Summary
 from lab.events import (
     Event,
@@ -55,7 +55,6 @@ from lab.events import (
 )
 from lab.live import Live
 from lab.model import Experiment, Lab
-from lab.stop import Stop
 
 T = TypeVar("T")
 log = logging.getLogger(__name__)
@@ -85,15 +84,13 @@ class MainWindow(QMainWindow):
         self.live = Live()
         self.summary: Summary | None = None
         self.run_path: Path | None = None
-        self._kept: list[Event] = []
-        self._stop: Stop | None = None
         self._dirty, self._lab_dirty, self._ticks = True, True, 0
         self._closing, self._wanted = False, ""
         self._pending: tuple[str | None, Path | None, frozenset[str]] | None = None
         self.trouble: BaseException | None = None
         """why the newest run that was asked for did not begin"""
         self._jobs = Jobs(self)
-        self._summing, self._sum_again, self._past = False, False, False
+        self._past = False
         self._outcome: Outcome | None = None
         self.setWindowTitle("BranchLab")
         self.setMinimumSize(960, 600)
@@ -143,7 +140,7 @@ class MainWindow(QMainWindow):
     def interrupt(self) -> None:
         """Stop softly and close, as Ctrl C in the terminal asks."""
         self._closing = True
-        if self.run_worker.busy:
+        if self.runs.busy:
             self._ask_stop()
         else:
             self.close()
@@ -162,7 +159,7 @@ class MainWindow(QMainWindow):
     @property
     def running(self) -> bool:
         """True while a run of this window goes."""
-        return self.run_worker.busy
+        return self.runs.busy
 
     @property
     def dark(self) -> bool:
@@ -185,7 +182,7 @@ class MainWindow(QMainWindow):
         self._navigation.show_page(key)
         self._dirty = True
         if key == RESULTS and self.running:
-            self._sum_up()
+            self.runs.sum_up()
         if key == START:
             self._recent()
 
@@ -229,14 +226,15 @@ class MainWindow(QMainWindow):
         self._ring = FocusRing(look, self)
         self._actions = Actions(look, self)
         self._questions = Questions(self)
+        self.runs = Runs(self._doors, self._jobs, self)
         self._preparing = Preparing(look, self._doors, self._questions, self)
         self._taking_back = TakingBack(look, self._doors, self._questions, self)
 
     def _wire(self) -> None:
-        self.run_worker = Worker(self)
-        self.run_worker.happened.connect(self._happened)
-        self.run_worker.crashed.connect(self._reporter.take)
-        self.run_worker.ended.connect(self._run_ended)
+        self.runs.happened.connect(self._happened)
+        self.runs.crashed.connect(self._reporter.take)
+        self.runs.ended.connect(self._run_ended)
+        self.runs.summed.connect(self._summed_up)
         self._preparing.ready.connect(self._begin_run)
         self._preparing.left.connect(self._left)
         self._preparing.crashed.connect(self._not_begun)
@@ -262,8 +260,8 @@ class MainWindow(QMainWindow):
         self.run_page.stopped.connect(self._ask_stop)
         self.run_page.cancelled.connect(self._preparing.cancel)
         self.run_page.cut.connect(self._cut)
-        self.run_page.paused.connect(self._pause)
-        self.run_page.resumed.connect(self._resume)
+        self.run_page.paused.connect(self.runs.pause)
+        self.run_page.resumed.connect(self.runs.resume)
         self.run_page.results.connect(partial(self.show_page, RESULTS))
         self.results_page.opened.connect(self._ask_run)
         self.results_page.exported.connect(self._ask_export)
@@ -283,7 +281,7 @@ class MainWindow(QMainWindow):
     def _job_failed(self, error: BaseException) -> None:
         self.start_page.busy("")
         self._pending = None
-        self._summing = False
+        self.runs.not_summed()
         self._reporter.take(error)
 
     def _recent(self) -> None:
@@ -336,7 +334,7 @@ class MainWindow(QMainWindow):
         self._banner.hide()
         self.run_path = opened.path
         self.show_live(opened.live, past=True)
-        self._kept = []
+        self.runs.kept = []
         self._summed_up(opened.summary)
         self._top.show_open(opened.live.lab or opened.summary.started.experiment.name, opened.path.name)
         self.setWindowTitle(f"{opened.summary.started.experiment.name} – BranchLab")
@@ -345,13 +343,9 @@ class MainWindow(QMainWindow):
     # a run --------------------------------------------------------------------------------------------------
 
     def _begin_run(self, wanted: Wanted) -> None:
-        self.run_path, self._stop, self._outcome = None, wanted.stop, None
-        self._kept = []
+        self.run_path, self._outcome = None, None
         self.run_page.looked()
-        things = self._doors.run(
-            wanted.lab, wanted.experiment, wanted.stop, wanted.record, agreed=wanted.agreed
-        )
-        self.run_worker.start(things)
+        self.runs.begin(wanted)
 
     def _take_back(self) -> None:
         if self._lab is not None and not self._refused_while_busy():
@@ -375,8 +369,6 @@ class MainWindow(QMainWindow):
     def _happened(self, event: Event) -> None:
         self.live.apply(event)
         self._dirty = True
-        if isinstance(event, ANSWERING):
-            self._kept.append(event)
         if isinstance(event, _LAB_WORDS):
             self._lab_dirty = True
         if isinstance(event, RunStarted):
@@ -395,49 +387,28 @@ class MainWindow(QMainWindow):
         self.run_page.begin(live)
         self._dirty = self._lab_dirty = True
 
-    def _run_ended(self, worker: QObject) -> None:
+    def _run_ended(self) -> None:
         self._outcome, self.run_path = self.live.outcome, self._doors.recording
-        self._stop = None
         self._dirty = self._lab_dirty = True
         self.run_page.redraw()
         if self.live.outcome is Outcome.FAILED:
             self._tell(Trouble(title=self.live.reason or "The run failed.", text=self.live.advice))
-        if self._kept:
-            self._sum_up()
         self.finished.emit(self._outcome)
         self._close_if_done()
 
-    def _sum_up(self) -> None:
-        self._sum_again = self._summing
-        if not self._summing and self._kept:
-            self._summing = True
-            self._jobs.do(self._doors.summary(list(self._kept)), self._summed_up)
-
     def _summed_up(self, summary: Summary) -> None:
-        self._summing = False
         self.summary = summary
         self.results_page.show_summary(summary, running=self.running and summary.finished is None)
         self._dirty = True
-        if self._sum_again:  # asked meanwhile; at the end of a run there is no next time
-            self._sum_up()
 
     def _close_if_done(self) -> None:
         """Close, where that was asked for during a run: once it has ended and its answers are known."""
-        if self._closing and not self.running and not self._summing:
+        if self._closing and not self.running and not self.runs.summing:
             self.close()
 
     def _ask_stop(self) -> None:
-        if self._stop is not None:
-            self._stop.request()
-            self._questions.withdraw()
-
-    def _pause(self) -> None:
-        if self._stop is not None:
-            self._stop.pause()
-
-    def _resume(self) -> None:
-        if self._stop is not None:
-            self._stop.resume()
+        self.runs.stop()
+        self._questions.withdraw()
 
     def _cut(self) -> None:
         if not self._doors.cut():
@@ -460,7 +431,7 @@ class MainWindow(QMainWindow):
         if self._ticks % _SLOW_REFRESH == 0 or not self.live.running:
             self._slow()
         if self._page == RESULTS and self.running and self._ticks % _SUMMARY_REFRESH == 0:
-            self._sum_up()
+            self.runs.sum_up()
 
     def _slow(self) -> None:
         if self._lab_dirty:
@@ -541,7 +512,7 @@ class MainWindow(QMainWindow):
         next_part([*parts, self.lab_page.inspector] if self._page == LAB else parts)
 
     def closeEvent(self, event: QCloseEvent) -> None:
-        if not self.run_worker.busy:
+        if not self.runs.busy:
             self._timer.stop()
             event.accept()
             self.leave()
