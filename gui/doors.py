@@ -102,12 +102,9 @@ def _revert(lab: Lab, passwords: Passwords) -> Mapping[str, Sequence[str]]:
 
 
 def _own(lab: Lab) -> bool:
-    from lab import embedded
+    from lab import machines
 
-    found = getattr(embedded, "is_own", None)
-    if found is None:  # until that is merged
-        return all(host.ssh.startswith("unix:") for host in lab.hosts)
-    return bool(found(lab))
+    return machines.own(lab)
 
 
 @dataclass(slots=True)

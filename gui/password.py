@@ -68,5 +68,6 @@ class PasswordDialog(Dialog):
         self.accept()
 
     def done(self, result: int) -> None:
+        """Close, whatever was answered; nothing of the password stays in the field."""
         self.field.clear()
         super().done(result)

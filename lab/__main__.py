@@ -51,8 +51,8 @@ def cli(context: click.Context) -> None:
 
     Without a command the window is opened. RUN is a run's id, the beginning of one, a run file, or `last`.
 
-    Exit codes: 0 done; 1 some trials failed or a cell has no kept attempt; 2 bad input; 3 a host is missing
-    something or out of reach; 130 interrupted.
+    Exit codes: 0 done; 1 some trials failed or a cell has no kept attempt; 2 bad input, or nobody agreed; 3 a
+    host is missing something or out of reach; 130 interrupted.
     """
     if context.invoked_subcommand is None:
         parts = context.ensure_object(Parts)
@@ -111,8 +111,13 @@ def check(
 @cli.command()
 @profile_argument
 @experiment_option
+@click.option(
+    "--changes",
+    is_flag=True,
+    help="Print instead, for a change board, what is changed on each host and how it ends (Markdown).",
+)
 @parts_given
-def plan(parts: Parts, profile_path: str, experiment_name: str | None) -> None:
+def plan(parts: Parts, profile_path: str, experiment_name: str | None, changes: bool) -> None:
     """Print the trials, the commands on each host and how long it will take. Changes nothing."""
     from lab import units
     from lab.cli import estimate, tables
@@ -120,6 +125,11 @@ def plan(parts: Parts, profile_path: str, experiment_name: str | None) -> None:
     profile = _loaded(profile_path)
     experiment = _chosen(profile, experiment_name)
     trials = _planned(experiment)
+    known = estimate.estimate(experiment, trials)
+    duration = f"{units.coming_text(known.low_s, known.high_s)} ({known.basis})" if known else ""
+    if changes:
+        click.echo(parts.changes(profile.lab, experiment, duration), nl=False)
+        return
     click.echo(f"{experiment.name}: {len(trials)} trials, order {experiment.order}, seed {experiment.seed}\n")
     width = len(str(len(trials)))
     for trial in trials:
@@ -133,11 +143,8 @@ def plan(parts: Parts, profile_path: str, experiment_name: str | None) -> None:
         for command in commands:
             click.echo(f"  {command if isinstance(command, str) else shlex.join(command)}")
     click.echo()
-    known = estimate.estimate(experiment, trials)
-    if known is None:
-        click.echo("Duration: not known, since nothing of this experiment was measured yet.")
-    else:
-        click.echo(f"Duration: {units.coming_text(known.low_s, known.high_s)} ({known.basis}).")
+    unknown = "not known, since nothing of this experiment was measured yet"
+    click.echo(f"Duration: {duration or unknown}.")
 
 
 @cli.command()
@@ -148,21 +155,34 @@ def plan(parts: Parts, profile_path: str, experiment_name: str | None) -> None:
     "--agree",
     "agreed",
     metavar="KINDS",
-    default="",
-    help="What this run may do to others: connections (limit the line although others have some), qdisc"
-    " (replace a queue that somebody set up, and put it back). With commas between them.",
+    help="What this run may do to other people's work, said beforehand: connections (limit the line although"
+    " others have some), purge (take their objects out of the cache), qdisc (replace a queue that somebody set"
+    " up, and put it back). With commas between them; `nothing` alone: run only if nothing has to be asked.",
+)
+@click.option(
+    "--rehearse",
+    is_flag=True,
+    help="Only one shortest trial of each kind, in the terminal; then everything is taken back and looked for.",
 )
 @parts_given
-def run(parts: Parts, profile_path: str, experiment_name: str | None, headless: bool, agreed: str) -> None:
+def run(
+    parts: Parts,
+    profile_path: str,
+    experiment_name: str | None,
+    headless: bool,
+    agreed: str | None,
+    rehearse: bool,
+) -> None:
     """Run an experiment of a profile: in the window where a display exists, else in the terminal.
 
-    Ctrl-C stops it: the trials that are finished stay, and the hosts are taken back.
+    What would touch other people's work is asked first; with --agree nobody is asked. Ctrl-C stops a run: the
+    trials that are finished stay, and the hosts are taken back.
     """
     from lab import asking
 
-    # What the window may do is agreed to in the window; so far it cannot ask, and refuses.
-    kinds = asking.kinds(agreed)
-    sys.exit(_run(parts, profile_path, experiment_name, headless=headless or bool(kinds), agreed=kinds))
+    kinds = None if agreed is None else asking.kinds(agreed)
+    code = _run(parts, profile_path, experiment_name, headless=headless, agreed=kinds, rehearse=rehearse)
+    sys.exit(code)
 
 
 @cli.command()
@@ -197,15 +217,19 @@ def runs(as_json: bool) -> None:
 @as_json_option
 def show(run_name: str, as_json: bool) -> None:
     """Show a run: its tables, and the answers."""
-    from lab import store
+    from lab import design, store
     from lab.analysis import summary
-    from lab.cli import story, tables
+    from lab.cli import rehearsal, story, tables
 
     path = store.found(run_name)
     with store.opened(path) as record:
         seen = summary.summarised(record.events())
+        rehearsed = design.is_rehearsal(seen.started.experiment)
+        told = list(rehearsal.told(record.events(samples=False))) if rehearsed else []
     if as_json:
         _print_json(summary.as_json(seen))
+    elif rehearsed:
+        click.echo(plain("\n".join([*told, story.where(path)])))
     else:
         story.report(seen, path, tables.console())
 
@@ -233,11 +257,14 @@ def export(run_name: str, file: str, overwrite: bool) -> None:
 @click.option("--force", is_flag=True, help="Also from a run that is still going on; it fails there.")
 @parts_given
 def revert(parts: Parts, profile_path: str, force: bool) -> None:
-    """Take back whatever a run left on the hosts of a profile."""
+    """Take back whatever a run left on the hosts of a profile, and in the scratch places of its experiments."""
+    from lab.cli import scratch_places
+
     profile = _loaded(profile_path)
     for host, undone in parts.revert(profile.lab, force).items():
         for text in undone or ("nothing was left to take back",):
             click.echo(f"{host}: {plain(text)}")
+    scratch_places.revert(profile)
 
 
 @cli.command()
@@ -248,6 +275,21 @@ def forget(parts: Parts, profile_path: str) -> None:
     for host, removed in parts.forget(_loaded(profile_path).lab).items():
         for text in removed or ("nothing was left",):
             click.echo(f"{host}: {text}")
+
+
+@cli.command()
+@profile_argument
+@experiment_option
+@click.option("--remove", is_flag=True, help="Delete the place instead, with all that is in it.")
+def scratch(profile_path: str, experiment_name: str | None, remove: bool) -> None:
+    """Make the scratch place of an experiment in a repository of your own: one revision, and only there.
+
+    Check-Out and Check-In change nothing of that repository outside of it.
+    """
+    from lab.cli import scratch_places
+
+    profile = _loaded(profile_path)
+    scratch_places.scratch(profile.lab, _chosen(profile, experiment_name), remove=remove)
 
 
 @cli.group()
@@ -304,23 +346,32 @@ def _run(
     experiment_name: str | None,
     *,
     headless: bool,
-    agreed: frozenset[str] = frozenset(),
+    agreed: frozenset[str] | None = None,
+    rehearse: bool = False,
 ) -> int:
     """In the window or in the terminal. Bad input is refused before any host is touched."""
-    from lab.cli import story, tables
+    from lab import design
+    from lab.cli import agreeing, rehearsal, story, tables
 
     profile = _loaded(path)
     experiment = _chosen(profile, experiment_name)
     _planned(experiment)
-    if not headless and parts.display_there():
-        return _in_window(parts, path, experiment)
+    if rehearse:
+        experiment = design.rehearsal(experiment)
+    elif not headless and parts.display_there():
+        return _in_window(parts, path, experiment, agreed or frozenset())
     out = tables.console()
     for warning in profile.warnings:
         click.echo(f"note: {warning}", err=True)
-    return story.run(profile.lab, experiment, parts.testbed(profile.lab, agreed), out)
+    if not parts.own(profile.lab):
+        agreed = agreeing.agreed(experiment, lambda: parts.look(profile.lab, experiment), agreed)
+    testbed = parts.testbed(profile.lab, agreed or frozenset())
+    if rehearse:
+        return rehearsal.run(profile.lab, experiment, testbed, lambda: parts.left(profile.lab), out)
+    return story.run(profile.lab, experiment, testbed, out)
 
 
-def _in_window(parts: Parts, path: str, experiment: Experiment) -> int:
+def _in_window(parts: Parts, path: str, experiment: Experiment, agreed: frozenset[str]) -> int:
     """Run in the window; once it is closed, the results as the terminal shows them."""
     from lab import store
     from lab.analysis import summary
@@ -329,7 +380,10 @@ def _in_window(parts: Parts, path: str, experiment: Experiment) -> int:
     record = store.new_path(experiment.name)
     open_window = parts.window()
     with signals.as_usual():
-        code = open_window(profile=path, experiment=experiment.name, run=True, record=str(record)) or DONE
+        code = (
+            open_window(profile=path, experiment=experiment.name, run=True, record=str(record), agreed=agreed)
+            or DONE
+        )
     if record.exists():
         with store.opened(record) as opened:
             seen = summary.summarised(opened.events())

@@ -1,4 +1,4 @@
-"""Passwords: asked for, kept in memory, from the keyring, or handed over in a file descriptor. keyring only here.
+"""Passwords and passphrases: asked for, kept in memory, from the keyring, or handed over. keyring only here.
 
 None is ever put into an argument, a variable of the environment, a file, a log or an error's text.
 """
@@ -14,15 +14,42 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass
+from enum import StrEnum
 
 from lab.errors import BadInput
 
 log = logging.getLogger(__name__)
 
-VARIABLE = "BRANCHLAB_SUDO_PASSWORD_FD"
-"""Names the number of an open file descriptor whose first line is the password; there is none that holds it."""
+
+class Kind(StrEnum):
+    """What a secret is for; its value is the first word of its name in the keyring."""
+
+    LOGIN = "login"
+    KEY = "key"
+    SUDO = "sudo"
+    VCS = "vcs"
+    PROXY = "proxy"
+
+
+QUESTIONS = {
+    Kind.LOGIN: "Password of {target} to log in on {name}: ",
+    Kind.KEY: "Passphrase of the key {target} for {name}: ",
+    Kind.SUDO: "Password of {target} to become root on {name}: ",
+    Kind.VCS: "Password of {target} for the repository on {name}: ",
+    Kind.PROXY: "Password of {target} at the proxy {name}: ",
+}
+VARIABLES = {
+    Kind.LOGIN: "BRANCHLAB_LOGIN_PASSWORD_FD",
+    Kind.KEY: "BRANCHLAB_KEY_PASSPHRASE_FD",
+    Kind.SUDO: "BRANCHLAB_SUDO_PASSWORD_FD",
+    Kind.VCS: "BRANCHLAB_VCS_PASSWORD_FD",
+    Kind.PROXY: "BRANCHLAB_PROXY_PASSWORD_FD",
+}
+"""Each names the number of an open file descriptor whose first line is the secret; there is none that holds it."""
+VARIABLE = VARIABLES[Kind.SUDO]
 SERVICE = "branchlab"
-"""Under this name, and `sudo USER@ADDRESS:PORT` as the user, the keyring keeps a password."""
+"""Under this name, and `KIND TARGET` as the user (`sudo USER@ADDRESS:PORT`), the keyring keeps a secret."""
 KEYRING_S = 1.5
 """A keyring that does not answer within this time is none: without a desktop it may wait for ever."""
 UNLOCKING_S = 60.0
@@ -34,73 +61,135 @@ Ask = Callable[[str], str | None]
 """Asks a person the question, waits, and gives the answer; None if there was none."""
 
 
-class Passwords:
-    """What is known of passwords, for one lab, from any thread. `ask` is for a person's answer, if one is there."""
+@dataclass(frozen=True, slots=True)
+class Offered:
+    """A key that an unknown host showed, for a person to accept or not.
 
-    def __init__(self, ask: Ask | None = None) -> None:
-        self._ask = ask
-        self._known: dict[str, str] = {}
-        self._handed = handed_over()
+    `host` is its name in the profile, `target` is USER@ADDRESS:PORT, `kind` the key's type as in known_hosts,
+    `fingerprint` as OpenSSH prints it. `known` is empty: a host with a known key that shows another is refused.
+    """
+
+    host: str
+    target: str
+    kind: str
+    fingerprint: str
+    known: str = ""
+
+
+Accept = Callable[[Offered], bool]
+"""Asks a person whether the key is the host's, and waits."""
+
+
+class Passwords:
+    """What is known of secrets, for one lab, from any thread. `ask` and `accept` are for a person, if one is there.
+
+    Secrets are found by their kind and their target: USER@ADDRESS:PORT, the path of a key, or an address.
+    """
+
+    def __init__(self, ask: Ask | None = None, accept: Accept | None = None) -> None:
+        self._ask, self._accept = ask, accept
+        self._known: dict[tuple[Kind, str], str] = {}
+        self._wrong: set[tuple[Kind, str, str]] = set()
+        self._handed = {kind: handed_over(kind) for kind in Kind}
         self._keyring_silent = False
+        self.kept: dict[str, object] = {}
+        """Connections that could not be made again without the person, by the host's `ssh`."""
         self._turn = threading.Lock()  # one question at a time
 
-    def password(self, target: str, name: str) -> str | None:
-        """The password of `target` (USER@ADDRESS:PORT), the host `name`, for sudo or doas; None if none is known.
+    def password(self, target: str, name: str, kind: Kind = Kind.SUDO) -> str | None:
+        """The secret of `target`, needed on the host `name`; None if none is known.
 
         Known from before, else from the keyring, else handed over, else a person is asked and may take long.
+        One that was refused is not offered again.
         """
         with self._turn:
-            if target not in self._known:
-                found = self._stored(target) or self._handed or self._answer(target, name)
+            key = (kind, target)
+            if key not in self._known:
+                found = self._unasked(kind, target) or self._answer(kind, target, name)
                 if found is None:
                     return None
-                self._known[target] = found
-            return self._known[target]
+                self._known[key] = found
+            return self._known[key]
 
-    def refused(self, target: str) -> None:
+    def refused(self, target: str, kind: Kind = Kind.SUDO) -> None:
         """Forget one that was wrong, so that it is not offered again."""
         with self._turn:
-            if self._known.pop(target, None) == self._handed:
-                self._handed = None
+            found = self._known.pop((kind, target), None)
+            if found is not None:
+                self._wrong.add((kind, target, found))
+                if found == self._handed[kind]:
+                    self._handed[kind] = None  # nor to another host
+
+    def remember(self, target: str, kind: Kind = Kind.SUDO) -> bool:
+        """Put the secret, once it was right, into the keyring; False where there is none that would take it."""
+        with self._turn:
+            found = self._known.get((kind, target))
+        return found is not None and store(f"{kind} {target}", found)
+
+    def answer(self, question: str) -> str | None:
+        """A person's answer to a question of a host, which is not kept; None where nobody is there."""
+        with self._turn:
+            return None if self._ask is None else self._ask(question)
+
+    @property
+    def accept(self) -> Accept | None:
+        """Asks whether an unknown host key is right; None where nobody is there."""
+        ask = self._accept
+        if ask is None:
+            return None
+
+        def accepted(offered: Offered) -> bool:
+            with self._turn:
+                return ask(offered)
+
+        return accepted
 
     @contextmanager
-    def asking(self, ask: Ask | None) -> Iterator[None]:
+    def asking(self, ask: Ask | None, accept: Accept | None = None) -> Iterator[None]:
         """Meanwhile a person is there."""
-        before, self._ask = self._ask, ask
+        before = self._ask, self._accept
+        self._ask, self._accept = ask, accept
         try:
             yield
         finally:
-            self._ask = before
+            self._ask, self._accept = before
 
-    def _answer(self, target: str, name: str) -> str | None:
+    def _answer(self, kind: Kind, target: str, name: str) -> str | None:
         if self._ask is None:
             return None
-        return self._ask(f"Password of {target} to become root on {name}: ") or None
+        return self._ask(QUESTIONS[kind].format(target=target, name=name)) or None
 
-    def _stored(self, target: str) -> str | None:
+    def _unasked(self, kind: Kind, target: str) -> str | None:
+        for found in (self._stored(kind, target), self._handed[kind]):
+            if found and (kind, target, found) not in self._wrong:
+                return found
+        return None
+
+    def _stored(self, kind: Kind, target: str) -> str | None:
         if self._keyring_silent:
             return None
         begin = time.monotonic()
-        found = stored(f"sudo {target}")
+        found = stored(f"{kind} {target}")
         # Not for every host anew.
         self._keyring_silent = found is None and time.monotonic() - begin > KEYRING_S
         return found
 
 
 @functools.cache  # a descriptor can be read once, and belongs to the whole process
-def handed_over() -> str | None:
-    """The password that was handed over in the descriptor that `VARIABLE` names; the variable is removed.
+def handed_over(kind: Kind = Kind.SUDO) -> str | None:
+    """The secret that was handed over in the descriptor that the kind's variable names; the variable is removed.
 
     None where the variable is absent. Raises BadInput where it is there and nothing can be read.
     """
-    number = os.environ.pop(VARIABLE, None)
+    variable = VARIABLES[kind]
+    number = os.environ.pop(variable, None)
     if number is None:
         return None
     text = _first_line(int(number)) if number.isdigit() and len(number) < 10 else b""
     if not text:
         raise BadInput(
-            f"{VARIABLE} names a file descriptor that holds no password",
-            advice=f"Open it for this command, for example: {VARIABLE}=3 branchlab run PROFILE 3<FILE.",
+            f"{variable} names a file descriptor that holds no password",
+            advice=f"Open it for this command, for example: {variable}=3 branchlab run PROFILE 3<FILE.",
         )
     return text.decode("utf-8", "surrogateescape")
 
@@ -130,6 +219,18 @@ def stored(name: str) -> str | None:
         return keyring.get_password(SERVICE, name)
 
     return _within(UNLOCKING_S if _desktop(os.environ) else KEYRING_S, look)
+
+
+def store(name: str, secret: str) -> bool:
+    """Put a secret into the keyring under `name`; False where there is none, or it does not take it. Never hangs."""
+
+    def put() -> str:
+        import keyring
+
+        keyring.set_password(SERVICE, name, secret)
+        return ""
+
+    return _within(UNLOCKING_S if _desktop(os.environ) else KEYRING_S, put) is not None
 
 
 def _desktop(environment: Mapping[str, str]) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from math import floor
 
 from lab.errors import BadInput
@@ -11,6 +12,9 @@ from lab.model import OPERATIONS, Experiment, Line, ProxyState, Treatment, Trial
 
 ORDERS = ("blocks", "published")
 """`blocks`: one attempt of every cell of a line, shuffled, again and again; `published`: as in 2008."""
+
+REHEARSAL = " (rehearsal)"
+"""The end of a rehearsal's name."""
 
 MOST_TRIALS = 100_000
 """A longer plan is a slip: it would take months, and fill the memory before it began."""
@@ -25,6 +29,28 @@ def trials(experiment: Experiment) -> tuple[Trial, ...]:
         raise BadInput("\n".join(f"{experiment.name}: {field}: {text}" for field, text in found))
     planned = _published(experiment) if experiment.order == "published" else _blocks(experiment)
     return tuple(_numbered(experiment, planned))
+
+
+def rehearsal(experiment: Experiment) -> Experiment:
+    """One shortest trial of each kind: every operation in every state that is timed, on the fastest limited line.
+
+    No warm-up, no launches. Where no line is limited, the first one is taken.
+    """
+    limited = [line for line in experiment.lines if line.limited]
+    fastest = max(limited, key=lambda line: (line.download_bps or 0, line.upload_bps or 0), default=None)
+    return replace(
+        experiment,
+        name=f"{experiment.name.removesuffix(REHEARSAL)}{REHEARSAL}",
+        lines=experiment.lines[:1] if fastest is None else (fastest,),
+        attempts=1,
+        warm_up=0,
+        launches=False,
+    )
+
+
+def is_rehearsal(experiment: Experiment) -> bool:
+    """True for what `rehearsal` made: it says that everything works, and nothing of how fast it is."""
+    return experiment.name.endswith(REHEARSAL)
 
 
 def problems(experiment: Experiment) -> tuple[tuple[str, str], ...]:
@@ -82,6 +108,11 @@ def purge_sample(keys: Iterable[str], full: float, seed: int) -> tuple[str, ...]
     known = sorted(set(keys))
     count = floor((100 - full) * len(known) / 100 + 0.5)
     return tuple(sorted(sorted(known, key=lambda key: (_hash("purge", seed, key), key))[:count]))
+
+
+def chosen(names: Iterable[str], count: int, seed: int) -> tuple[str, ...]:
+    """So many of the names, sorted; the same ones for the same names and seed."""
+    return tuple(sorted(sorted(set(names), key=lambda name: (_hash("chosen", seed, name), name))[:count]))
 
 
 def published_states(states: Sequence[ProxyState]) -> tuple[ProxyState, ...]:

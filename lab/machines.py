@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
@@ -10,10 +11,10 @@ from pathlib import Path
 from time import monotonic
 from typing import Any
 
-from lab import agents, units, vcs
-from lab.asking import Declined, Question
+from lab import agents, asking, units, vcs
+from lab.asking import Question
 from lab.credentials import Passwords
-from lab.errors import AgentRefused, HostTrouble, TrialFailed
+from lab.errors import AgentRefused, HostTrouble, LabError, TrialFailed
 from lab.events import (
     CacheFilled,
     CommandStarted,
@@ -29,11 +30,12 @@ from lab.events import (
     TrialFinished,
 )
 from lab.model import Experiment, Lab, Line, Role, Trial
-from lab.rig import checking, planning
+from lab.rig import changes as board
+from lab.rig import checking, looking, planning
 from lab.rig.doubts import doubts
 from lab.rig.fullness import Found, Fullness
 from lab.rig.hosts import LEASE_S, Connected, connected, everywhere, only, owner, taken_back
-from lab.rig.line import HeldLine, Other, Readback
+from lab.rig.line import HeldLine, Readback
 from lab.rig.meter import LiveCounters, Meter, Reading
 from lab.rig.proofs import Evidence, proofs
 from lab.rig.workplace import Workplace
@@ -85,7 +87,8 @@ class Machines:
 
     `drivers` is the folder of the user's own drivers; a change on a host outlives BranchLab by at most
     `lease_s` seconds, and the few that its watcher takes. `agreed` is what a person agreed to of
-    `lab.asking.KINDS`; what else would touch other people's work is refused.
+    `lab.asking.KINDS`; what else would touch other people's work is refused. In a lab that BranchLab made
+    itself nobody else works, so nothing is.
     """
 
     def __init__(
@@ -98,7 +101,7 @@ class Machines:
         agreed: frozenset[str] = frozenset(),
     ) -> None:
         self._lab = lab
-        self._agreed = agreed
+        self._agreed = frozenset(asking.KINDS) if own(lab) else agreed
         self._passwords = passwords
         self._drivers = drivers
         self._lease_s = lease_s
@@ -151,7 +154,8 @@ class Machines:
         meter = Meter(hosts)
         workplace = Workplace(hosts, experiment, vcs.driver(experiment.vcs, self._drivers))
         if any(wanted.limited or wanted.delayed for wanted in experiment.lines):
-            self._refuse_others(line.others(hosts, stop, workplace.ports))
+            others = line.others(hosts, stop, workplace.ports)
+            asking.refuse_unanswered(looking.connections(line, others), self._agreed)
         stack.callback(workplace.clear)
         for event in workplace.set_up(stop):
             yield event
@@ -163,26 +167,19 @@ class Machines:
         )
         self._open = rig
         if any(state.enabled for state in experiment.states):
-            rig.fullness = self._fullness(rig)
+            # Before anything that empties the cache, its clean-up too, is as much as thought of.
+            rig.fullness = self._fullness(rig, stop)
             stack.callback(rig.fullness.clear)
             yield from self._learning(rig, experiment, stop)
 
-    def _refuse_others(self, others: Sequence[Other]) -> None:
-        """Raise Declined while others would feel the line, unless that was agreed to."""
-        if not others or "connections" in self._agreed:
-            return
-        listed = "; ".join(
-            f"{one.count} between {one.host} and {one.peer} on port {one.port}" for one in others[:10]
-        )
-        raise Declined(
-            f"others have connections between these hosts, and would feel the line: {listed}",
-            advice="Run when they are done, or agree to it: branchlab run --agree connections PROFILE.",
-        )
-
-    def _fullness(self, rig: _Rig) -> Fullness:
+    def _fullness(self, rig: _Rig, stop: Stop) -> Fullness:
+        """The cache's fullness. Raises Declined where objects that are there now would have to go."""
         proxy = only(rig.hosts, Role.PROXY)
         if proxy.host.cache is None:
             raise AssertionError("the profile was accepted without the proxy's cache")
+        if "purge" not in self._agreed:
+            found = looking.purge(proxy, proxy.host.cache, rig.workplace.origin, stop)
+            asking.refuse_unanswered(found, self._agreed)
 
         def fill(operation: str, stop: Stop) -> None:
             rig.line.lift(stop)
@@ -430,10 +427,24 @@ def _reason(evidence: Evidence, given: Sequence[Proof]) -> str:
 
 
 def check(
-    lab: Lab, experiment: Experiment | None, passwords: Passwords | None = None
+    lab: Lab,
+    experiment: Experiment | None,
+    passwords: Passwords | None = None,
+    drivers: Path | None = None,
 ) -> tuple[checking.Checked, ...]:
-    """What a run would need on every host, looked at; changes nothing."""
-    return checking.check(lab, experiment, passwords)
+    """What a run would need on every host, looked at, and what it would ask; changes nothing."""
+    found = checking.check(lab, experiment, passwords)
+    if experiment is None or not all(one.ok for one in found):
+        return found
+    try:
+        questions = look(lab, experiment, drivers, passwords)
+    except LabError as error:
+        return (*found, checking.Checked(error.host or lab.name, False, str(error), error.advice))
+    asked = [
+        checking.Checked(one.host, True, f"a run would ask ({asking.flag([one.kind])}): {one.text}")
+        for one in questions
+    ]
+    return (*found, *asked)
 
 
 def commands(lab: Lab, experiment: Experiment, drivers: Path | None = None) -> dict[str, list[str]]:
@@ -441,9 +452,28 @@ def commands(lab: Lab, experiment: Experiment, drivers: Path | None = None) -> d
     return planning.commands(lab, experiment, vcs.driver(experiment.vcs, drivers))
 
 
+def changes(lab: Lab, experiment: Experiment, duration: str = "", drivers: Path | None = None) -> str:
+    """The plan as a page for a change board, in Markdown; touches nothing."""
+    return board.page(lab, experiment, vcs.driver(experiment.vcs, drivers), duration)
+
+
 def revert(lab: Lab, *, force: bool = False, passwords: Passwords | None = None) -> dict[str, list[str]]:
     """Take back what any run left on the hosts (`force`: of one that goes on, too); what that was, by host."""
     return checking.revert(lab, force=force, passwords=passwords)
+
+
+def left(lab: Lab, passwords: Passwords | None = None) -> tuple[checking.Checked, ...]:
+    """What runs have left on every host, looked at; changes nothing."""
+    return checking.left(lab, passwords)
+
+
+def own(lab: Lab) -> bool:
+    """True if BranchLab made this lab itself, on this machine and for this user: nobody else is hurt there."""
+    if sys.platform == "win32":
+        return False
+    from lab import embedded  # which not every controller can load
+
+    return embedded.is_own(lab)
 
 
 def look(
@@ -451,6 +481,9 @@ def look(
 ) -> tuple[Question, ...]:
     """What a person must agree to before this experiment is run on these hosts. Changes nothing there.
 
-    Raises what the run would raise before its first change: HostTrouble, BadInput, AgentRefused.
+    Nothing in a lab that BranchLab made itself, which is not even connected to. Raises what the run would raise
+    before its first change: HostTrouble, BadInput, AgentRefused.
     """
-    raise NotImplementedError
+    if own(lab):
+        return ()
+    return looking.look(lab, experiment, vcs.driver(experiment.vcs, drivers), passwords or Passwords())

@@ -19,6 +19,9 @@ OPERATION_NAMES = {
 }
 """The names on screen."""
 
+CHANGING = ("check-out", "check-in")
+"""Those that change a repository: locks and revisions."""
+
 MIN_QUEUE_BYTES = 64_000
 """A default queue is never smaller than this, whatever the rate."""
 
@@ -159,12 +162,17 @@ class Change:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Experiment:
-    """What is asked of the lab, whole and frozen."""
+    """What is asked of the lab, whole and frozen.
+
+    `data` names a recipe; None is the repository as it is, which belongs to others: it is changed only below
+    `scratch`, the URL of a place in it that `branchlab scratch` made.
+    """
 
     name: str
     vcs: str = "subversion"
     repository: str = "http://{server}/svn/trunk"
     data: str | None = "quick"
+    scratch: str | None = None
     change: Change = field(default_factory=Change)
     operations: tuple[str, ...] = OPERATIONS
     lines: tuple[Line, ...]

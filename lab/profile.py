@@ -18,7 +18,7 @@ from pydantic_core import ErrorDetails
 from lab import design, toml_places, units
 from lab import profile_shape as shape
 from lab.errors import BadInput
-from lab.model import Cache, Change, Experiment, Host, Lab, Role
+from lab.model import CHANGING, Cache, Change, Experiment, Host, Lab, Role
 
 SCHEMA = 1
 Place = tuple[str | int, ...]
@@ -301,6 +301,7 @@ class _Checker:
                     "vcs",
                     "repository",
                     "data",
+                    "scratch",
                     "launches",
                     "attempts",
                     "warm_up",
@@ -314,10 +315,47 @@ class _Checker:
                 self._wrong(
                     (*place, "disabled_only", n), f"`{name}` is not among the operations: add it there"
                 )
+        self._repository(place, read)
         if not any(twice):
             for key, text in design.problems(experiment):
                 self._wrong((*place, key), text)
         return experiment
+
+    def _repository(self, place: Place, read: shape.ExperimentTable) -> None:
+        """A repository that BranchLab makes, or one as it is: then whatever changes it needs a scratch place."""
+        if read.data is not None:
+            if trouble := shape.made_trouble(read.repository):
+                self._wrong((*place, "repository"), trouble)
+            if read.scratch is not None:
+                self._wrong(
+                    (*place, "scratch"),
+                    f'data = "{read.data}" makes a repository of BranchLab\'s own, which needs no scratch place: '
+                    "take one of them out",
+                )
+            return
+        if "repository" not in read.model_fields_set:
+            self._wrong(
+                place,
+                'neither data nor a repository is named: write data = "quick", and BranchLab makes one, '
+                'or repository = "http://…", and it is used as it is',
+            )
+            return
+        try:
+            repository = shape.own_address(read.repository)
+        except BadInput as error:
+            self._wrong((*place, "repository"), str(error))
+            return
+        changing = [name for name in read.operations if name in CHANGING]
+        if read.scratch is not None:
+            if trouble := shape.scratch_trouble(read.scratch, repository):
+                self._wrong((*place, "scratch"), trouble)
+        elif changing:
+            self._wrong(
+                place,
+                f"{' and '.join(changing)} would change the repository as it is: write "
+                f"{shape.EXAMPLES['scratch']}, a place beside what is measured, and make it with "
+                "`branchlab scratch PROFILE`; or take them out of the operations",
+            )
 
     def _twice(self, place: Place, levels: Iterable[T], name: Callable[[T], str]) -> bool:
         seen: set[T] = set()

@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 from pydantic import BaseModel, ConfigDict, Field, PlainValidator
 from pydantic_core import PydanticCustomError
 
-from lab import design, units
+from lab import design, places, units
 from lab.errors import BadInput
 from lab.model import OPERATIONS, ProxyState, Role
 
@@ -163,13 +163,44 @@ def _repository(value: Any) -> str:
         raise BadInput(f"`{text}` has a brace too many: write for example {example}") from error
     for hole in holes:
         _one_of(hole, HOLES, "name in braces")
-    match = re.fullmatch(r"http://\{server\}(?::([0-9]{1,5}))?/[A-Za-z0-9_-]+/trunk/?", text)
-    if not match or (match[1] and not 0 < int(match[1]) < 65536):
-        raise BadInput(
-            f"`{text}` is no place where BranchLab can serve a repository: "
-            'write "http://{server}/NAME/trunk", with a port behind {server} if need be'
-        )
     return text.rstrip("/")
+
+
+def made_trouble(repository: str) -> str:
+    """Why BranchLab cannot serve a repository of its own at this address; empty if it can."""
+    match = re.fullmatch(r"http://\{server\}(?::([0-9]{1,5}))?/[A-Za-z0-9_-]+/trunk", repository)
+    if match and (not match[1] or 0 < int(match[1]) < 65536):
+        return ""
+    return (
+        f"`{repository}` is no place where BranchLab can serve a repository: "
+        'write "http://{server}/NAME/trunk", with a port behind {server} if need be'
+    )
+
+
+def own_address(text: str) -> places.Address:
+    """The address of a repository as it is, `{server}` being some host. Raises BadInput."""
+    if text.lower().startswith("https:"):
+        raise BadInput(
+            f"`{text}`: nothing of what goes over https can be cached, so no proxy can be measured with it: "
+            "serve the repository by http too, for the lab's hosts alone"
+        )
+    return places.address(re.sub(r"^http://\{server\}(?=[:/]|$)", "http://branchlab.invalid", text))
+
+
+def scratch_trouble(scratch: str, repository: places.Address) -> str:
+    """Why this cannot be the scratch place of that repository; empty if it can."""
+    try:
+        place = own_address(scratch)
+    except BadInput as error:
+        return str(error)
+    if place.site != repository.site:
+        return f"`{scratch}` is on another server than the repository: write the same host and port"
+    if place.within(repository) or repository.within(place):
+        return (
+            f"`{scratch}` holds the repository that is measured, or lies within it: write a place beside it, "
+            "such as http://…/project/branchlab-scratch beside http://…/project/trunk"
+        )
+    return ""
 
 
 _Rate = Annotated[units.ParsedLine, _read(_line)]
@@ -215,6 +246,7 @@ class ExperimentTable(Table):
     vcs: str = Field(default="subversion", min_length=1)
     repository: Annotated[str, _read(_repository)] = "http://{server}/svn/trunk"
     data: str | None = None
+    scratch: Annotated[str, _read(_repository)] | None = None
     change: ChangeTable = ChangeTable()
     operations: list[_Operation] = list(OPERATIONS)
     lines: list[_Rate]
@@ -247,5 +279,6 @@ EXAMPLES = {
     "sudo": "sudo = true",
     "launches": "launches = true",
     "data": 'data = "quick"',
+    "scratch": 'scratch = "http://{server}/svn/project/branchlab-scratch"',
 }
 """What to write for a key."""

@@ -172,13 +172,13 @@ def recipe(name: str) -> Recipe:
     )
 
 
-def asked(experiment: Experiment) -> Recipe:
-    """The recipe of an experiment. Raises BadInput if there is none, or none that has so many files to edit."""
+def asked(experiment: Experiment) -> Recipe | None:
+    """The recipe of an experiment; None for a repository as it is.
+
+    Raises BadInput if there is none of this name, or it has not so many files to edit.
+    """
     if experiment.data is None:
-        raise BadInput(
-            f"{experiment.name}: no data set is named, and a repository of your own cannot be used yet",
-            advice='Write data = "quick" or data = "2008": BranchLab then makes the repository itself.',
-        )
+        return None
     found = recipe(experiment.data)
     there = sum(one.files for one in found.extensions if found.edit_pattern == f"*{one.ending}")
     if experiment.change.files > there:

@@ -6,7 +6,7 @@ import difflib
 import re
 import tomllib
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from importlib import resources
 from pathlib import Path
@@ -14,6 +14,7 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
+from lab import places
 from lab.errors import BadInput
 from lab.model import OPERATIONS, TrafficClass
 
@@ -21,6 +22,7 @@ HOLES: dict[str, str] = {
     "config": "a private folder for the tool's own configuration, on the client",
     "work": "the trial's working copy, on the client; absent or left by the trial before",
     "pristine": "the working copy that setup makes and trials copy, on the client",
+    "lockable": "the working copy whose files may be locked: {pristine}, or for a repository as it is one of a copy",
     "url": "the URL that operations work on, without a slash at its end",
     "revision": "the experiment's revision",
     "branch_url": "the URL of the trial's own branch, which is not there yet",
@@ -189,6 +191,17 @@ class Driver:
     tool: tuple[str, ...]
     """Starts the tool and prints its version: what starting it costs is measured with this."""
     _file: _Driver = field(repr=False)
+    _place: str | None = None
+    """None: the repository is BranchLab's own. Else nothing is changed but below this URL."""
+
+    def confined(self, place: str) -> Driver:
+        """The same driver for a repository of somebody's own: what may change anything but what lies below
+        `place` (empty: anything at all) is refused where its holes are filled, with BadInput."""
+        return replace(self, _place=place)
+
+    def options(self, config: str) -> list[str]:
+        """The tool's own options, with `config` as its private folder."""
+        return _Filler(self._file, {"config": config}, None).options()
 
     @property
     def env(self) -> Mapping[str, str]:
@@ -221,7 +234,7 @@ class Driver:
                 f"{self.title} has no operation {operation!r}",
                 advice=f"It has {', '.join(self.operations)}.",
             )
-        fill = _Filler(self._file, holes, proxy)
+        fill = _Filler(self._file, holes, proxy, self._place)
         return (
             *(fill.command(step, Phase.PREPARE) for step in found.prepare),
             fill.command(found.timed, Phase.TIMED),
@@ -230,12 +243,12 @@ class Driver:
 
     def data(self, holes: Mapping[str, Value]) -> tuple[Command, ...]:
         """What makes {repository} from {dump}, on the server, before the service is started."""
-        fill = _Filler(self._file, holes, None)
+        fill = _Filler(self._file, holes, None, self._place)
         return tuple(fill.command(step, Phase.DATA) for step in self._file.data)
 
     def setup(self, holes: Mapping[str, Value]) -> tuple[Command, ...]:
         """What each client needs once for a run, past the proxy."""
-        fill = _Filler(self._file, holes, None)
+        fill = _Filler(self._file, holes, None, self._place)
         return tuple(fill.command(step, Phase.SETUP) for step in self._file.setup)
 
     def _operation(self, operation: str) -> _Operation | None:
@@ -245,8 +258,15 @@ class Driver:
 class _Filler:
     """Puts values into holes."""
 
-    def __init__(self, file: _Driver, holes: Mapping[str, Value], proxy: tuple[str, int] | None) -> None:
+    def __init__(
+        self,
+        file: _Driver,
+        holes: Mapping[str, Value],
+        proxy: tuple[str, int] | None,
+        place: str | None = None,
+    ) -> None:
         self._env = file.env
+        self._place = place
         self._values = dict(holes)
         if proxy is not None:
             self._values.update(zip(PROXY_HOLES, proxy, strict=True))
@@ -258,13 +278,20 @@ class _Filler:
         if step.run is None:
             args = {name: self._value(value) for name, value in step.args.items()}
             return Command(phase=phase, on=step.on, verb=str(step.verb), args=args)
-        args = {"argv": [self._text(part) for word in step.run for part in self._lists.get(word, [word])]}
+        argv = [self._text(part) for word in step.run for part in self._lists.get(word, [word])]
+        args = {"argv": argv}
         args["env"] = {name: self._text(value) for name, value in self._env.items()}
         if step.cwd is not None:
             args["cwd"] = self._text(step.cwd)
         if step.stdin is not None:
             args["stdin"] = self._text(step.stdin)
+        if self._place is not None:
+            places.refuse_change(argv, str(args.get("stdin", "")), self._place)
         return Command(phase=phase, on=step.on, verb="command", args=args, success=tuple(step.success))
+
+    def options(self) -> list[str]:
+        """The list {options}."""
+        return [self._text(part) for part in self._lists["{options}"]]
 
     def _value(self, value: Value) -> Value:
         """A hole by itself keeps the value's type."""

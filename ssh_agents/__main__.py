@@ -37,6 +37,7 @@ ORDINARY: Dict[str, protocol.Verb] = {
     "command": command.run,
     "files.edit": files.edit,
     "files.copy": files.copy,
+    "files.look": files.look,
     "files.remove": files.remove,
     "files.scratch": files.scratch,
     "footprint": footprint.users,
@@ -47,6 +48,7 @@ ORDINARY: Dict[str, protocol.Verb] = {
     "probe.serve": probe.serve,
     "probe.fetch": probe.fetch,
     "probe.ping": probe.ping,
+    "probe.resolve": probe.resolve,
     "others": others.look,
 }
 PRIVILEGED: Dict[str, protocol.Verb] = {

@@ -106,10 +106,10 @@ def undo(entry: Dict[str, Any]) -> str:
 def edit(args: Dict[str, Any], call: protocol.Call) -> Dict[str, Any]:
     """Verb `files.edit`: change `share` of the lines of `files` files (0: all) whose name matches `pattern`.
 
-    Below `folder`, which is inside a marked scratch folder; folders of version control and links are passed
-    over. Which files and lines, and what is added to them, follows from `seed`, the paths below `folder` and
-    the lines' numbers alone, so that every host does the same. Returns the count of files and of lines, the
-    bytes of the lines as changed, and the first ten names.
+    Below `folder`, which is inside a marked scratch folder; folders of version control, links, and what is no
+    text or read-only are passed over. Which files and lines, and what is added to them, follows from `seed`,
+    the paths below `folder` and the lines' numbers alone, so that every host does the same. Returns the count
+    of files and of lines, the bytes of the lines as changed, and the first ten names.
     """
     folder = _inside(args, "folder", itself=True)
     seed, count = protocol.need(args, "seed", int), protocol.need(args, "files", int)
@@ -133,6 +133,50 @@ def edit(args: Dict[str, Any], call: protocol.Call) -> Dict[str, Any]:
     return {"files": len(names), "lines": lines, "bytes": size, "names": names[:10]}
 
 
+def look(args: Dict[str, Any], call: protocol.Call) -> Dict[str, Any]:
+    """Verb `files.look`: what a working copy below a marked scratch folder holds.
+
+    Events `names` {names}: regular files, as paths from `folder` (but those that no line of UTF-8 can name).
+    Returns `files`, `folders`, `bytes`, and `texts`: how many of the files `edit` would choose from.
+    """
+    folder = _inside(args, "folder", itself=True)
+    files = size = texts = 0
+    folders = set()
+    names: List[str] = []
+    for name in _names(folder):
+        path = os.path.join(folder, name)
+        files += 1
+        size += os.lstat(path).st_size
+        texts += _text(path)
+        folders.add(os.path.dirname(name))
+        if _plain(name):
+            names.append(name)
+        if len(names) == 1000:
+            call.say("names", {"names": names})
+            names = []
+    call.say("names", {"names": names})
+    return {"files": files, "folders": len(folders - {""}), "bytes": size, "texts": texts}
+
+
+def _plain(name: str) -> bool:
+    try:
+        return name.isprintable() and name == name.strip() and bool(name.encode("utf-8"))
+    except UnicodeEncodeError:
+        return False
+
+
+def _text(path: str) -> bool:
+    """True for what can be edited as lines: not empty, no zero byte near its begin, and not read-only.
+
+    Version control makes files read-only that are to be reserved before they are edited.
+    """
+    if not os.lstat(path).st_mode & stat.S_IWUSR:
+        return False
+    with open(path, "rb") as file:
+        begin = file.read(8192)
+    return bool(begin) and b"\0" not in begin
+
+
 def changed(text: bytes, name: str, seed: int, share: float) -> Tuple[bytes, int, int]:
     """A file's bytes with `share` of its lines (at least one) changed; how many lines, and their bytes."""
     lines = text.splitlines(keepends=True)
@@ -154,10 +198,14 @@ def _draw(seed: int, *words: str) -> str:
 
 def _chosen(folder: str, seed: int, count: int, pattern: str) -> List[str]:
     found = sorted(name for name in _names(folder) if fnmatch.fnmatchcase(name.rpartition("/")[2], pattern))
+    try:
+        found = [name for name in found if _text(os.path.join(folder, name))]
+    except OSError as error:
+        raise _refusal(error, "read the files in %s" % folder) from None
     if len(found) < max(count, 1):
         raise protocol.Refused(
             "bad-request",
-            "%s has %d files named %s, and %d are to be edited"
+            "%s has %d files of text named %s, and %d are to be edited"
             % (folder, len(found), pattern, max(count, 1)),
         )
     if count:

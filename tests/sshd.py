@@ -50,7 +50,9 @@ class Sshd:
     def host(self, **changes: str | None) -> Host:
         """This server as a host of a lab, with its key pinned."""
         ssh = f"unix:{self.path}" if self.path else f"{getpass.getuser()}@127.0.0.1:{self.port}"
-        values: dict[str, str | None] = {"ssh": ssh, "key": str(self.key), "host_key": self.host_key()}
+        values: dict[str, str | None] = {"ssh": ssh, "key": str(self.key)}
+        if "host_key" not in changes:
+            values["host_key"] = self.host_key()
         return Host(name="bench", role=Role.CLIENT, **{**values, **changes})  # type: ignore[arg-type]
 
     @property

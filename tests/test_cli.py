@@ -5,6 +5,8 @@ from __future__ import annotations
 import csv
 import json
 import os
+import pty
+import select
 import signal
 import subprocess
 import sys
@@ -19,6 +21,7 @@ from fake_testbed import FakeTestbed
 
 from lab import runner, store
 from lab.__main__ import DEMO, cli
+from lab.asking import Question
 from lab.cli import trouble
 from lab.cli.parts import Parts
 from lab.errors import AgentRefused, ConnectionLost, HostLacks, HostUnreachable
@@ -97,14 +100,20 @@ class World:
     found: list[Found] = field(default_factory=list)
     window_code: int = 0
     agreed: frozenset[str] = frozenset()
+    own: bool = True
+    questions: list[Question] = field(default_factory=list)
     signals: list[object] = field(default_factory=list)
 
     @property
     def parts(self) -> Parts:
         return Parts(
+            own=lambda lab: self.own,
+            look=self._look,
             testbed=self._testbed,
             check=self._check,
+            left=self._left,
             commands=lambda lab, experiment: {"desk-1": [["svn", "checkout", "a b"]]},
+            changes=lambda lab, experiment, duration: f"# {experiment.name}: {duration}\n",
             revert=lambda lab, force: {"server": ["the line", *["a living run"] * force], "client": []},
             tied_lab=self._tied,
             window=lambda: self._open,
@@ -119,9 +128,17 @@ class World:
         self.touched.append("testbed")
         return self.bed
 
+    def _look(self, lab: Lab, experiment: Experiment) -> tuple[Question, ...]:
+        self.touched.append("look")
+        return tuple(self.questions)
+
     def _check(self, lab: Lab, experiment: Experiment | None) -> list[Found]:
         self.touched.append("check")
         return self.found
+
+    def _left(self, lab: Lab) -> list[Found]:
+        self.touched.append("left")
+        return self.found or [Found(host.name, True, "nothing is left there") for host in lab.hosts]
 
     @contextmanager
     def _tied(self) -> Iterator[Path]:
@@ -138,7 +155,9 @@ class World:
         experiment: str | None = None,
         run: bool = False,
         record: str | None = None,
+        agreed: frozenset[str] = frozenset(),
     ) -> int:
+        self.agreed = agreed
         self.window.append((profile, experiment, run))
         self.signals = [signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGHUP)]
         if run and profile and record:  # the window's own run
@@ -285,6 +304,15 @@ def test_plan_prints_trials_commands_and_duration_and_touches_no_host(world: Wor
     assert f"(as measured in run {head.run})" in world.call("plan", str(world.profile)).stdout
 
 
+def test_the_changes_of_a_plan_are_a_page_alone_and_touch_no_host(world: World) -> None:
+    told = world.call("plan", "--changes", str(world.profile), "--experiment", "Only Get")
+    assert told.exit_code == 0, told.output
+    assert told.stdout.startswith("# Only Get: ")
+    assert "a rough guess" in told.stdout
+    assert told.stdout.count("\n") == 1
+    assert (world.touched, store.runs()) == ([], ())
+
+
 @pytest.mark.parametrize(
     ("was", "becomes", "named"),
     [
@@ -295,7 +323,7 @@ def test_plan_prints_trials_commands_and_duration_and_touches_no_host(world: Wor
         ("warm_up = 1", "warm_up = 3", "warm"),
         ('kind = "apache-disk"', 'kind = "squid"', "no kind of cache named 'squid'"),
         ('data = "quick"', 'data = "slow"', "no data set named 'slow'"),
-        ('data = "quick"', "change = { files = 50 }", "no data set is named"),
+        ('data = "quick"', "change = { files = 50 }", "neither data nor a repository is named"),
         ('data = "quick"', 'data = "quick"\nvcs = "../x"', "version control system named '../x'"),
         ('data = "quick"', 'data = "quick"\nchange = { files = 999 }', "999 files are to be changed"),
     ],
@@ -450,7 +478,9 @@ from lab.cli.parts import Parts
 bed = FakeTestbed(pace=0.2, samples=4)
 try:
     with signals.as_interrupts():
-        cli(["run", {profile!r}], obj=Parts(testbed=lambda lab, agreed: bed, display_there=lambda: False))
+        cli(["run", {profile!r}], obj=Parts(
+            own=lambda lab: True, testbed=lambda lab, agreed: bed, display_there=lambda: False
+        ))
 finally:
     print("LAST", bed.log[-1], bed.line)
 """
@@ -529,12 +559,220 @@ def test_a_display_counts_only_if_it_answers(
     assert Parts().display_there() is there
 
 
+# ---- a rehearsal
+
+
+def test_a_rehearsal_runs_each_kind_once_and_looks_whether_anything_is_left(world: World) -> None:
+    world.display = True  # it stays in the terminal all the same
+    told = world.call("run", "--rehearse", str(world.profile))
+    assert told.exit_code == 0, told.output
+    assert "Rehearsed 4 of 4 kinds of trial, once each; 4 proved themselves." in told.stdout
+    assert "server: changed: " in told.stdout
+    assert "server: nothing is left there" in told.stdout
+    assert "1. Which operations" not in told.stdout
+    assert world.touched == ["testbed", "left"]
+    assert world.window == []
+    (head,) = store.runs()
+    assert (head.experiment, head.planned) == ("Proxy efficiency (quick) (rehearsal)", 4)
+    shown = world.call("show", "last").stdout
+    assert "Rehearsed 4 of 4 kinds" in shown
+    assert "1. Which operations" not in shown
+
+
+def test_a_rehearsal_names_what_did_not_prove_itself_and_what_is_left(world: World) -> None:
+    world.bed = FakeTestbed(failing={2: "svn: E1: no"}, void={3: "bypassed: nothing"}, samples=2)
+    told = world.call("run", "--rehearse", str(world.profile))
+    assert told.exit_code == 1
+    assert "4 of 4 kinds of trial, once each; 2 proved themselves" in told.stdout
+    assert "failed: client: svn: E1: no" in told.stdout
+    assert "void: bypassed: nothing" in told.stdout
+    world.bed = FakeTestbed(at={3: ConnectionLost("the stream ended", host="server")}, samples=4)
+    told = world.call("run", "--rehearse", str(world.profile))
+    assert told.exit_code == 3
+    assert told.stdout.count(": not reached") >= 1
+    assert "It broke off: server: the stream ended" in told.stdout
+    world.bed, world.found = FakeTestbed(samples=2), [Found("server", False, "left there: a line", "revert")]
+    told = world.call("run", "--rehearse", str(world.profile))
+    assert told.exit_code == 3
+    assert "server: left there: a line\n   what to do: revert" in told.stdout
+
+
+def test_a_rehearsal_asks_as_a_run_does(world: World) -> None:
+    world.own, world.questions = False, [OTHERS]
+    assert world.call("run", "--rehearse", str(world.profile)).exit_code == 2
+    assert world.call("run", "--rehearse", str(world.profile), "--agree", "nothing").exit_code == 2
+    assert world.touched == ["look"]
+
+
+# ---- what a run would do to other people's work
+
+
+OTHERS = Question(
+    "connections", "server", "3 connections of others.", ("3 between desk and server on port 445",)
+)
+OBJECTS = Question("purge", "proxy", "7 objects would go.", ("http://198.51.100.10:80/svn/\x1b[2J",))
+
+
 def test_what_is_agreed_to_reaches_the_hosts_and_a_wrong_word_nobody(world: World) -> None:
-    world.display = True  # the window cannot ask yet: what was agreed to is run in the terminal
-    assert world.call("run", str(world.profile), "--agree", "connections, qdisc").exit_code == 0
-    assert world.agreed == {"connections", "qdisc"}
+    world.own, world.questions = False, [OTHERS, OBJECTS]
+    told = world.call("run", str(world.profile), "--agree", "connections, purge,qdisc")
+    assert told.exit_code == 0, told.output
+    assert world.touched == ["look", "testbed"]
+    assert world.agreed == {"connections", "purge", "qdisc"}
     world.touched.clear()
     told = world.call("run", str(world.profile), "--agree", "connection")
     assert told.exit_code == 2
-    assert "connections, qdisc" in told.stderr
+    assert "connections, purge, qdisc" in told.stderr
     assert world.touched == []
+
+
+def test_what_was_agreed_to_is_passed_on_to_the_window(world: World) -> None:
+    world.own, world.display, world.questions = False, True, [OTHERS]
+    told = world.call("run", str(world.profile), "--experiment", "Only Get", "--agree", "qdisc")
+    assert told.exit_code == 0, told.output
+    assert (world.window, world.agreed) == ([(str(world.profile), "Only Get", True)], {"qdisc"})
+    assert world.touched == []  # the window asks what was not agreed to
+    assert world.call("run", str(world.profile), "--experiment", "Only Get").exit_code == 0
+    assert world.agreed == frozenset()
+
+
+@pytest.mark.parametrize("words", [[], ["--headless"]])
+def test_unattended_and_nothing_agreed_to_no_host_is_touched(world: World, words: list[str]) -> None:
+    world.own = False
+    told = world.call("run", str(world.profile), *words)
+    assert (told.exit_code, told.stdout, world.touched, store.runs()) == (2, "", [], ())
+    assert "nobody is at the terminal" in told.stderr
+    assert "--agree connections,purge,qdisc" in told.stderr
+    assert "--agree nothing" in told.stderr
+    told = world.call("run", str(world.profile), "--experiment", "Only Get")
+    assert "--agree connections,qdisc" in told.stderr
+
+
+def test_what_can_need_no_agreement_runs_unattended(world: World) -> None:
+    world.own = False
+    world.profile.write_text(world.profile.read_text().replace("512/1024 kbit/s", "as it is"))
+    told = world.call("run", str(world.profile), "--experiment", "Only Get")
+    assert told.exit_code == 0, told.output
+    assert world.touched == ["look", "testbed"]
+
+
+@pytest.mark.parametrize(("agreed", "left"), [("nothing", "3 connections"), ("connections", "7 objects")])
+def test_a_kind_that_was_not_agreed_to_is_named_and_nothing_is_begun(
+    world: World, agreed: str, left: str
+) -> None:
+    world.own, world.questions = False, [OTHERS, OBJECTS]
+    told = world.call("run", str(world.profile), "--agree", agreed)
+    assert (told.exit_code, told.stdout, world.touched, store.runs()) == (2, "", ["look"], ())
+    assert left in told.stderr
+    assert "branchlab run --agree connections,purge PROFILE" in told.stderr
+    assert "\x1b" not in told.stderr
+    world.questions = []
+    assert world.call("run", str(world.profile), "--agree", "nothing").exit_code == 0
+
+
+def test_a_lab_of_our_own_is_neither_looked_at_nor_asked_about(world: World) -> None:
+    world.questions = [OTHERS]
+    assert world.call("run", str(world.profile)).exit_code == 0
+    assert world.call("demo").exit_code == 0
+    assert "look" not in world.touched
+
+
+def test_a_host_in_trouble_is_told_before_there_is_a_run_file(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def held(self: World, lab: Lab, experiment: Experiment) -> tuple[Question, ...]:
+        raise AgentRefused("this host is held by alice", kind="busy", host="server", advice="Wait.")
+
+    monkeypatch.setattr(World, "_look", held)
+    world.own = False
+    told = world.call("run", str(world.profile), "--agree", "nothing")
+    assert (told.exit_code, world.touched, store.runs()) == (3, [], ())
+    assert "server: this host is held by alice" in told.stderr
+
+
+PERSON = """
+import fcntl, sys, termios
+fcntl.ioctl(0, termios.TIOCSCTTY, 0)
+sys.path[:0] = {paths!r}
+from fake_testbed import FakeTestbed
+from lab.__main__ import cli
+from lab.asking import Question
+from lab.cli.parts import Parts
+def bed(lab, agreed):
+    print("AGREED", sorted(agreed), flush=True)
+    return FakeTestbed(samples=2)
+asked = (
+    Question("connections", "server", "3 connections of others.", ("3 between desk and server on port 445",)),
+    Question("purge", "proxy", "7 objects would go."),
+)
+cli({words!r}, obj=Parts(own=lambda lab: False, look=lambda *_: asked, testbed=bed, display_there=lambda: False))
+"""
+
+
+def at_a_terminal(world: World, answers: list[bytes], *words: str) -> tuple[int, str]:
+    """`run` with a person at the terminal, who gives one answer for each question; exit code and what they saw."""
+    code = PERSON.format(
+        paths=[str(ROOT), str(ROOT / "tests")],
+        words=["run", str(world.profile), "--experiment", "Only Get", *words],
+    )
+    ours, theirs = pty.openpty()
+    process = subprocess.Popen(
+        [sys.executable, "-u", "-c", code], stdin=theirs, stdout=theirs, stderr=theirs,
+        env={**os.environ, "TERM": "dumb"}, start_new_session=True,
+    )  # fmt: skip
+    os.close(theirs)
+    seen, given = "", 0
+    try:
+        while True:
+            # A signal is lost if it comes just before Python begins to read; people press the keys again.
+            if not select.select([ours], [], [], 2)[0]:
+                os.write(ours, b"".join(one for one in answers[:given] if one == b"\x03"))
+                continue
+            try:
+                seen += os.read(ours, 4096).decode("utf-8", "replace")
+            except OSError:  # EIO: the other end is closed
+                break
+            if given < len(answers) and seen.count("[y/N]: ") > given:
+                given += 1
+                os.write(ours, answers[given - 1])
+    finally:
+        os.close(ours)
+    return process.wait(60), seen
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="terminals of POSIX")
+def test_a_person_at_the_terminal_says_yes_to_each_and_it_runs(world: World) -> None:
+    code, seen = at_a_terminal(world, [b"y\n", b"yes\n"])
+    assert code == 0, seen
+    assert "server: 3 connections of others." in seen
+    assert "    3 between desk and server on port 445" in seen
+    assert "Agree to limit the line although others have connections between these hosts? [y/N]:" in seen
+    assert "AGREED ['connections', 'purge']" in seen
+    assert len(store.runs()) == 1
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="terminals of POSIX")
+@pytest.mark.parametrize("answers", [[b"\n"], [b"n\n"], [b"y\n", b"\n"], [b"\x04"]])
+def test_a_person_who_says_no_or_nothing_changes_nothing(world: World, answers: list[bytes]) -> None:
+    code, seen = at_a_terminal(world, answers)
+    assert code == 2, seen
+    assert "not agreed to: " in seen
+    assert "Nothing was changed" in seen
+    assert "AGREED" not in seen
+    assert store.runs() == ()
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="terminals of POSIX")
+def test_what_was_said_beforehand_is_not_asked(world: World) -> None:
+    code, seen = at_a_terminal(world, [], "--agree", "connections,purge")
+    assert code == 0, seen
+    assert "[y/N]" not in seen
+    code, seen = at_a_terminal(world, [], "--agree", "connections")
+    assert code == 2, seen
+    assert "7 objects would go." in seen
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="terminals of POSIX")
+def test_ctrl_c_at_a_question_interrupts(world: World) -> None:
+    code, seen = at_a_terminal(world, [b"\x03"])
+    assert (code, store.runs()) == (130, ()), seen

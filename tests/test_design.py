@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 
 import pytest
 from fake_testbed import EMPTY, FULL, NINETY, experiment, small
@@ -11,7 +12,7 @@ from hypothesis import strategies as st
 
 from lab import design
 from lab.errors import BadInput
-from lab.model import DISABLED, OPERATIONS, Experiment, Line, ProxyState, Trial
+from lab.model import AS_IT_IS, DISABLED, OPERATIONS, Experiment, Line, ProxyState, Trial
 
 SIX = tuple(Line(upload_bps=up * 1000, download_bps=2 * up * 1000) for up in (64, 128, 256, 512, 1000, 2000))
 
@@ -182,3 +183,24 @@ def test_every_plan_is_complete(
     assert set(cells.values()) == {attempts}
     assert len(cells) == 2 * (len(operations) * len(states) - untimed)
     assert all(trial.warm_up == (trial.attempt <= warm_up) for trial in plan)
+
+
+def test_a_rehearsal_is_each_kind_once_on_the_fastest_limited_line() -> None:
+    slow, fast = (Line(upload_bps=n, download_bps=2 * n) for n in (64_000, 2_000_000))
+    asked = experiment(
+        lines=(AS_IT_IS, slow, fast), states=(DISABLED, EMPTY, NINETY), operations=("get", "history"),
+        disabled_only=("history",), launches=True, attempts=4, warm_up=1,
+    )  # fmt: skip
+    for order in design.ORDERS:
+        shown = design.rehearsal(replace(asked, order=order))
+        cells = [(one.treatment.operation, one.treatment.state) for one in design.trials(shown)]
+        assert sorted(cells, key=str) == sorted(
+            [("get", DISABLED), ("get", EMPTY), ("get", NINETY), ("history", DISABLED)], key=str
+        )
+        assert {one.treatment.line for one in design.trials(shown)} == {fast}
+        assert all(one.counted and one.attempt == 1 for one in design.trials(shown))
+    assert shown.name == f"{asked.name} (rehearsal)"
+    assert design.is_rehearsal(shown)
+    assert not design.is_rehearsal(asked)
+    assert design.rehearsal(shown) == shown
+    assert design.rehearsal(replace(asked, lines=(AS_IT_IS,))).lines == (AS_IT_IS,)

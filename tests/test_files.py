@@ -186,6 +186,47 @@ def test_an_edit_that_cannot_be_is_refused(scratch: Path) -> None:
     assert files.edit({**args, "files": 0}, CALL)["files"] == 12
 
 
+def test_what_is_no_text_or_read_only_is_never_edited(scratch: Path) -> None:
+    tree(scratch)
+    (scratch / "d0" / "picture.cs").write_bytes(b"GIF89a\0\n\n")
+    (scratch / "d0" / "empty.cs").touch()
+    (scratch / "d0" / "reserved.cs").write_text("first\n")
+    (scratch / "d0" / "reserved.cs").chmod(0o444)
+    before = content(scratch)
+    told = files.edit({"folder": str(scratch), "seed": 1, "files": 0, "pattern": "*.cs", "share": 1.0}, CALL)
+    assert told["files"] == 12
+    now = content(scratch)
+    for name in ("picture.cs", "empty.cs", "reserved.cs"):
+        assert now[f"d0/{name}"] == before[f"d0/{name}"]
+    assert (
+        "12 files of text"
+        in refused(files.edit, folder=str(scratch), seed=1, files=13, pattern="*.cs", share=1.0).text
+    )
+
+
+def test_a_look_counts_what_there_is_and_names_what_can_be_named(scratch: Path) -> None:
+    tree(scratch)
+    odd = {"two\nlines", "end ", "sma\udcffll", "a@2x"}
+    for name in odd:
+        (scratch / "d1" / name).write_bytes(b"a\0")
+    os.symlink("f0.cs", scratch / "d1" / "link")
+    said: list[str] = []
+    call = protocol.Call(
+        lambda event, data: said.extend(data["names"]),
+        lambda: False,
+        lambda seconds: False,
+        lambda entry: "",
+        lambda name: None,
+    )
+    told = files.look({"folder": str(scratch)}, call)
+    assert told == {"files": 28, "folders": 3, "bytes": told["bytes"], "texts": 24}
+    there = {name: text for name, text in content(scratch).items() if name.startswith("d") and "link" not in name}
+    assert told["bytes"] == sum(len(text) for text in there.values())
+    assert len(said) == 25
+    assert "d1/a@2x" in said
+    assert refused(files.look, folder="/etc").kind == "denied"
+
+
 def test_an_edit_is_cancelled(scratch: Path) -> None:
     tree(scratch / "a")
     stop = threading.Event()

@@ -13,7 +13,6 @@ import real_runs
 from real_runs import FULL, Hosts, Ran, experiment
 
 from lab import embedded, machines, runner
-from lab.asking import Declined
 from lab.embedded import Embedded
 from lab.errors import BadInput, HostLacks, Stopped
 from lab.events import (
@@ -35,7 +34,6 @@ from lab.events import (
 )
 from lab.machines import Machines
 from lab.model import AS_IT_IS, DISABLED, PAIRS, Host, Lab, Line, Role, Treatment, Trial
-from lab.rig.line import Other
 from lab.stop import Stop
 
 FAST = Line(upload_bps=4_000_000, download_bps=8_000_000)
@@ -292,12 +290,3 @@ def test_connections_cut_from_outside_end_the_run_at_once(lab: Embedded, drivers
     assert isinstance(last, RunFinished)
     assert last.outcome is Outcome.FAILED
     testbed.cut()  # once more, after the end: nothing happens
-
-
-def test_others_who_would_feel_the_line_are_named_unless_it_was_agreed_to() -> None:
-    others = [Other(host="desk", peer="server", port=445, count=3)]
-    with pytest.raises(Declined, match="3 between desk and server on port 445") as caught:
-        Machines(NOWHERE)._refuse_others(others)
-    assert "--agree connections" in caught.value.advice
-    Machines(NOWHERE, agreed=frozenset({"connections"}))._refuse_others(others)
-    Machines(NOWHERE)._refuse_others([])

@@ -19,8 +19,10 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, ClassVar
 
+import leaks
 import pytest
 import users
+from leaks import found_in_processes, holding
 from two_apaches import Promises
 
 from lab import agents, credentials, runner, ssh, store
@@ -373,24 +375,15 @@ def test_the_password_is_nowhere(
     )
     user.write(Path("/etc/pam.d") / user.name, slow)
     secret = user.password.encode()
-    seen, over = [], threading.Event()
-
-    def watch() -> None:
-        while not over.is_set():
-            seen.extend(found_in_processes(secret))
-
-    watching = threading.Thread(target=watch)
-    watching.start()
     try:
-        for tty in ("!requiretty", "requiretty"):
-            user.sudoers(f"Defaults:USER pam_service=USER, pam_login_service=USER, {tty}", ALL)
-            record = tmp_path / f"{tty}.run"
-            told = run_that_fails(user, Passwords(lambda question: user.password), record)
-            assert "has no place for it" in told, "the run did not come past the password"
-            assert secret not in record.read_bytes()
+        with leaks.watched(secret) as seen:
+            for tty in ("!requiretty", "requiretty"):
+                user.sudoers(f"Defaults:USER pam_service=USER, pam_login_service=USER, {tty}", ALL)
+                record = tmp_path / f"{tty}.run"
+                told = run_that_fails(user, Passwords(lambda question: user.password), record)
+                assert "has no place for it" in told, "the run did not come past the password"
+                assert secret not in record.read_bytes()
     finally:
-        over.set()
-        watching.join()
         logging.getLogger("paramiko").setLevel(logging.CRITICAL)
     assert seen == []
     assert user.password not in caplog.text
@@ -471,22 +464,6 @@ def named(host: Any, name: str, role: Role) -> Any:
     import dataclasses
 
     return dataclasses.replace(host, name=name, role=role, address="127.0.0.1")
-
-
-def found_in_processes(secret: bytes) -> list[str]:
-    found = []
-    for process in Path("/proc").glob("[0-9]*"):
-        for name in ("cmdline", "environ"):
-            try:
-                if secret in (process / name).read_bytes():
-                    found.append(f"{process}/{name}")
-            except OSError:
-                continue
-    return found
-
-
-def holding(place: Path, secret: bytes) -> list[Path]:
-    return [path for path in place.rglob("*") if path.is_file() and secret in path.read_bytes()]
 
 
 def test_the_scan_for_leaks_finds_one(tmp_path: Path) -> None:

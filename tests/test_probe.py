@@ -157,3 +157,11 @@ def test_wrong_arguments_are_refused(agent: Agent, change: dict[str, Any]) -> No
 def test_a_taken_port_is_said(agent: Agent, port: int) -> None:
     with pytest.raises(FailedError, match="cannot listen"):
         agent.ask("probe.serve", address="127.0.0.1", port=port)
+
+
+def test_a_name_has_the_addresses_that_programs_here_find(agent: Agent) -> None:
+    assert agent.ask("probe.resolve", name="127.0.0.1") == {"addresses": ["127.0.0.1"]}
+    assert agent.ask("probe.resolve", name="::1") == {"addresses": ["::1"]}
+    assert set(agent.ask("probe.resolve", name="localhost")["addresses"]) <= {"127.0.0.1", "::1"}
+    for name in ("nowhere.invalid", "a..b", "x" * 300):
+        assert agent.ask("probe.resolve", name=name) == {"addresses": []}

@@ -414,3 +414,69 @@ def test_a_line_that_no_host_can_hold_is_refused_before_any_is_touched(line: str
     else:
         line_asked.asked(request)
         parsed(text)
+
+
+OWN = GOOD.replace('data = "quick"\n', "").replace(
+    'repository = "http://{server}/svn/trunk"',
+    'repository = "http://svn.example.com:8080/project/trunk"\nscratch = "http://svn.example.com:8080/project/lab"',
+)
+
+
+def test_a_repository_as_it_is_is_read_with_its_scratch_place() -> None:
+    asked = parsed(OWN).experiment()
+    assert (asked.data, asked.repository) == (None, "http://svn.example.com:8080/project/trunk")
+    assert asked.scratch == "http://svn.example.com:8080/project/lab"
+    text = OWN.replace("svn.example.com:8080", "{server}")
+    assert parsed(text).experiment().scratch == "http://{server}/project/lab"
+    reading = OWN.replace(
+        '["get", "check-out", "undo", "check-in", "history", "diff"]', '["get", "diff"]'
+    ).replace('scratch = "', '# "')
+    assert parsed(reading).experiment().scratch is None
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "told"),
+    [
+        (
+            'scratch = "',
+            '# "',
+            "minsk.toml:21: experiments.1: check-out and check-in would change the repository",
+        ),
+        ('scratch = "', '# "', "branchlab scratch PROFILE"),
+        ("vcs =", 'data = "quick"\nvcs =', 'minsk.toml:26: experiments.1.scratch: data = "quick" makes a'),
+        ("vcs =", 'data = "quick"\nvcs =', "is no place where BranchLab can serve a repository"),
+        (
+            "http://svn",
+            "https://svn",
+            "minsk.toml:24: experiments.1.repository: `https://svn.example.com:8080",
+        ),
+        ("http://svn", "https://svn", "over https can be cached"),
+        ("http://svn", "svn://svn", "is no http address"),
+        ("http://svn", "http://anna:secret@svn", "has a user or a password in it"),
+        ("/project/trunk", "/project/trunk?p=5", "has no ? and no #"),
+        ("/project/trunk", "/project/trunk#x", "has no ? and no #"),
+        ("/project/trunk", "/project/../trunk", "is no plain name of a folder"),
+        ("/project/trunk", "/project/trunk@5", "write %40"),
+        ("//svn.example.com:8080/project/trunk", "//{client}/project/trunk", "has signs that no address has"),
+        (":8080/project/lab", ":8081/project/lab", "minsk.toml:25: experiments.1.scratch: `http://svn"),
+        (":8080/project/lab", ":8081/project/lab", "on another server than the repository"),
+        ("/project/lab", "/project/trunk", "lies within it"),
+        ("/project/lab", "/project/trunk/lab", "lies within it"),
+        ("/project/lab", "/project", "lies within it"),
+        ("/project/lab", "/project/%74runk/lab", "lies within it"),
+        ('"http://svn.example.com:8080/project/lab"', "5", "experiments.1.scratch: `5` is no text"),
+    ],
+)
+def test_a_repository_as_it_is_is_refused_with_line_and_cure(old: str, new: str, told: str) -> None:
+    assert old in OWN
+    lines = refused(OWN.replace(old, new, 1))
+    assert any(told in line for line in lines), lines
+    assert not any("secret" in line for line in lines)
+
+
+def test_neither_data_nor_a_repository_is_no_experiment() -> None:
+    lines = refused(
+        GOOD.replace('data = "quick"\n', "").replace('repository = "http://{server}/svn/trunk"\n', "")
+    )
+    assert len(lines) == 1
+    assert "neither data nor a repository is named" in lines[0]

@@ -178,6 +178,27 @@ def test_what_a_host_cannot_do_is_refused_before_anything_is_changed(
     assert not root(server).args("line.apply")
 
 
+@pytest.mark.parametrize(
+    ("replaceable", "router", "advice"),
+    [
+        (True, False, '--agree qdisc PROFILE. Or: Give a host between office and server role = "router"'),
+        (False, False, 'lines = ["as it is"]'),
+        (False, True, "Give another host between office and server the router's role"),
+    ],
+)
+def test_where_a_line_is_refused_what_is_possible_is_offered(
+    replaceable: bool, router: bool, advice: str
+) -> None:
+    kernel = Kernel()
+    kernel.can.update(refuse="eth0 has queues that somebody set up", replaceable=replaceable)
+    hosts = [*office(kernel.verbs())]
+    if router:
+        hosts.append(connected("router", Role.ROUTER, kernel.verbs()))
+    with pytest.raises(HostLacks, match="queues that somebody set up") as caught:
+        HeldLine(hosts).refuse([LINE], Stop())
+    assert advice in caught.value.advice
+
+
 def test_a_host_that_cannot_be_changed_can_have_the_line_as_it_is_and_nothing_else() -> None:
     hosts = [connected("server", Role.SERVER, root="none"), *office()[1:]]
     line = HeldLine(hosts)

@@ -62,7 +62,9 @@ def test_the_commands_are_those_of_a_run_with_its_own_values_left_open() -> None
         assert "http-proxy-port=3128 " in proxied
         assert "{" not in plain + proxied
     (get, _) = timed(told()["desk"])
-    assert get.startswith("timed: svn checkout --config-dir SCRATCH/config --non-interactive")
+    assert get.startswith(
+        "timed: svn checkout --ignore-externals --config-dir SCRATCH/config --non-interactive"
+    )
     assert get.endswith("http://198.51.100.1/svn/trunk@100 SCRATCH/work")
 
 
@@ -113,6 +115,41 @@ def test_a_repository_of_the_users_own_is_not_made() -> None:
     plan = told(data=None)
     assert not any("svnadmin" in text or "Apache" in text for text in plan["server"])
     assert "@REVISION" in timed(plan["desk"])[0]
+    assert "leave the repository as it is: it is only read" in plan["server"]
+
+
+OWN: dict[str, Any] = {
+    "data": None,
+    "repository": "http://svn.example.com/p/trunk",
+    "scratch": "http://svn.example.com/p/branchlab-scratch",
+}
+
+
+def test_what_changes_a_repository_of_the_users_own_is_said_with_the_place() -> None:
+    plan = told(**OWN, operations=OPERATIONS, attempts=3, warm_up=1)
+    place = "http://svn.example.com/p/branchlab-scratch/run-TOKEN"
+    changing = [text for text in plan["desk"] if any(f"svn {word} " in text for word in ("copy", "delete"))]
+    assert changing[0].endswith(f"http://svn.example.com/p/trunk@REVISION {place}/work")
+    assert changing[1].endswith(f"{place}/trial-N")
+    assert changing[2] == plan["desk"][-1] == f"svn delete --message TEXT {place}"
+    assert "files.copy source=SCRATCH/lockable target=SCRATCH/work" in plan["desk"]
+    assert any(f"{place}/work@HEAD SCRATCH/lockable" in text for text in plan["desk"])
+    # Three states of Check-In, three attempts each, two revisions each; the fill; the folder and its end.
+    assert any(f"add {3 * 3 * 2 + 2 + 2} revisions at least" in text for text in plan["server"])
+
+
+@pytest.mark.parametrize(
+    ("changes", "added"),
+    [
+        ({"operations": ("check-in",), "states": (DISABLED,), "attempts": 3, "warm_up": 1}, 8),
+        ({"operations": ("check-out",), "states": (DISABLED,), "attempts": 3}, 2),
+        ({"operations": ("check-out", "get"), "states": (DISABLED, FULL)}, 2),
+        ({"operations": ("get", "history")}, 0),
+        ({"operations": OPERATIONS, "data": "quick"}, 0),
+    ],
+)
+def test_the_revisions_that_a_run_adds_are_known_before(changes: dict[str, Any], added: int) -> None:
+    assert planning.revisions(experiment(**{**OWN, **changes})) == added
 
 
 def test_the_door_that_the_command_line_uses_is_the_same() -> None:

@@ -14,7 +14,7 @@ from stand_in_hosts import Args, Connection, agent, connected, office, root
 from lab import recipes, vcs
 from lab.errors import BadInput, HostTrouble, TrialFailed
 from lab.events import DataMeasured, ToolMeasured
-from lab.model import AS_IT_IS, DISABLED, Cache, Experiment, ProxyState, Role, Treatment, Trial
+from lab.model import AS_IT_IS, DISABLED, Cache, Change, Experiment, ProxyState, Role, Treatment, Trial
 from lab.rig.hosts import Connected
 from lab.rig.logs import LogCount
 from lab.rig.workplace import Workplace
@@ -250,8 +250,8 @@ def test_a_proxy_that_is_not_ours_is_left_alone_and_its_log_is_unknown() -> None
 @pytest.mark.parametrize(
     ("repository", "origin", "ports"),
     [
-        ("http://{server}/svn/trunk", "http://198.51.100.1:80/", [80, 8081]),
-        ("http://{server}:8080/svn/trunk", "http://198.51.100.1:8080/", [8080, 8081]),
+        ("http://{server}/svn/trunk", "http://198.51.100.1:80/svn/", [80, 8081]),
+        ("http://{server}:8080/svn/trunk", "http://198.51.100.1:8080/svn/", [8080, 8081]),
     ],
 )
 def test_objects_are_told_by_where_they_come_from(repository: str, origin: str, ports: list[int]) -> None:
@@ -270,7 +270,6 @@ def test_without_a_proxy_only_the_servers_port_matters() -> None:
         ({"server": {"address": None}}, "how to reach server", "[hosts.server]"),
         ({"proxy": {"address": None, "url": None}}, "how to reach proxy", "[hosts.proxy]"),
         ({"server": {"services": None}}, "no place for it", "[hosts.server]"),
-        ({"data": None}, "no data set is named", 'data = "quick"'),
     ],
 )
 def test_what_the_profile_must_say_is_asked_for(changes: dict[str, Any], missing: str, cure: str) -> None:
@@ -278,9 +277,8 @@ def test_what_the_profile_must_say_is_asked_for(changes: dict[str, Any], missing
     hosts = list(hosts_of(machine))
     for one in hosts:
         one.host = replace(one.host, **changes.get(one.name, {}))
-    given = {"data": None} if "data" in changes else {}
     with pytest.raises(BadInput, match=missing) as caught:
-        list(place(machine, hosts, **given).set_up(Stop()))
+        list(place(machine, hosts).set_up(Stop()))
     assert cure in caught.value.advice
     assert machine.services == []
 
@@ -302,3 +300,132 @@ def test_an_ipv6_server_is_written_in_brackets() -> None:
     events = list(one.set_up(Stop()))
     assert events
     assert any("http://[2001:db8::1]/svn/trunk@100" in words for words in machine.ran)
+
+
+# ---- a repository as it is
+
+
+INFO = """<?xml version="1.0"?><info><entry kind="dir" revision="4711"><url>{url}</url><repository>
+<root>http://198.51.100.1/svn/project</root><uuid>12ab</uuid></repository></entry></info>"""
+PLACE = "http://198.51.100.1/svn/project/lab"
+MARKED = "<properties><target><property name='branchlab:scratch'>12ab /lab</property></target></properties>"
+
+
+@dataclass
+class Somebodys(Machine):
+    """A machine from which a repository of somebody's own is seen; working copies belong to `belongs`."""
+
+    belongs: str = ""
+    files: int = 30
+    texts: int = 4
+
+    def verbs(self) -> dict[str, Any]:
+        looked = {"files": self.files, "folders": 3, "bytes": 9000, "texts": self.texts}
+        names = [f"f{number}@2" for number in range(self.files)]
+        return {
+            **super().verbs(),
+            "files.look": lambda args: {**looked, "events": [("names", {"names": names})]},
+        }
+
+    def command(self, args: Args) -> Args:
+        target, word = args["argv"][-1], super().command(args)
+        said = ""
+        if args["argv"][1] == "info":
+            url = self.belongs if target.startswith("/") else target.removesuffix("@")
+            said = INFO.format(url=url)
+        elif args["argv"][1] == "proplist":
+            said = MARKED
+        elif args["argv"][1] == "list":
+            there = ("run-0a1b2c3d", "notes")
+            said = f"<lists><list>{''.join(f'<entry><name>{name}</name></entry>' for name in there)}</list></lists>"
+        return {**word, "events": [("output", {"stream": "stdout", "text": said})]}
+
+
+def own_place(machine: Machine, **changes: Any) -> Workplace:
+    asked = {
+        "data": None,
+        "repository": "http://{server}/svn/project/trunk",
+        "scratch": "http://{server}/svn/project/lab",
+        "operations": ("check-out", "check-in", "undo"),
+    }
+    return place(machine, **{**asked, **changes})
+
+
+def changing(machine: Machine) -> list[str]:
+    """The words of what changed the repository: subcommand and last word."""
+    return [
+        f"{words.split()[1]} {words.split()[-1]}"
+        for words in machine.ran
+        if words.startswith("svn ") and words.split()[1] in ("copy", "delete", "lock", "unlock", "commit")
+    ]
+
+
+def test_a_repository_as_it_is_is_looked_at_first_and_its_place_cleared_and_filled() -> None:
+    machine = Somebodys()
+    one = own_place(machine)
+    list(one.set_up(Stop()))
+    assert machine.ran[0].split()[:2] == ["svn", "info"]
+    assert machine.services == ["caching-proxy"]  # no server of our own
+    left, work, *_ = changing(machine)
+    assert left == f"delete {PLACE}/run-0a1b2c3d"  # and not `notes`
+    assert work.startswith(f"copy {PLACE}/run-")
+    assert work.endswith("/work")
+    checkouts = [words.split()[-2:] for words in machine.ran if words.startswith("svn checkout")]
+    assert checkouts[0] == ["http://198.51.100.1/svn/project/trunk@4711", checkouts[0][1]]
+    assert checkouts[1][0] == work.removeprefix("copy ") + "@HEAD"
+    assert checkouts[1][1].endswith("/lockable")
+    assert one.origin == "http://198.51.100.1:80/svn/project/"
+    assert one.data_bytes == 9000
+
+
+@pytest.mark.parametrize(("asked", "locked", "edited"), [(2, 2, 2), (10, 10, 4), (50, 30, 4), (0, 30, 4)])
+def test_never_more_files_are_changed_than_there_are(asked: int, locked: int, edited: int) -> None:
+    machine = Somebodys()
+    one = own_place(machine, change=Change(files=asked))
+    list(one.set_up(Stop()))
+    machine.belongs = f"{PLACE}/run-{one._token}/work"
+    job = one.prepare(trial("check-out"), Stop())
+    lines = str(job.args["stdin"]).splitlines()
+    assert len(set(lines)) == len(lines) == locked
+    assert all(line.endswith("@2@") for line in lines)
+    assert one._holes["edit_files"] == edited
+
+
+def test_what_holds_no_text_cannot_be_edited() -> None:
+    with pytest.raises(BadInput, match="holds no file of text"):
+        list(own_place(Somebodys(texts=0)).set_up(Stop()))
+    with pytest.raises(BadInput, match="holds no file, and"):
+        list(own_place(Somebodys(files=0), operations=("check-out",)).set_up(Stop()))
+    list(own_place(Somebodys(texts=0), operations=("check-out",)).set_up(Stop()))
+
+
+@pytest.mark.parametrize(
+    "elsewhere",
+    ["http://198.51.100.1/svn/project/trunk", f"{PLACE}/run-00000000/work", f"{PLACE}/run-TOKEN/../x", ""],
+)
+def test_a_working_copy_that_belongs_elsewhere_is_neither_locked_nor_committed(elsewhere: str) -> None:
+    for operation in ("check-out", "check-in"):
+        machine = Somebodys()
+        one = own_place(machine)
+        list(one.set_up(Stop()))
+        machine.belongs = elsewhere.replace("TOKEN", one._token)
+        machine.ran.clear()
+        with pytest.raises(BadInput, match="refused before it was run"):
+            one.prepare(trial(operation), Stop())
+        assert not [words for words in changing(machine) if words.startswith(("lock", "commit"))]
+
+
+def test_the_runs_folder_goes_at_the_end_also_when_making_it_failed() -> None:
+    machine = Somebodys()
+    one = own_place(machine)
+    list(one.set_up(Stop()))
+    machine.ran.clear()
+    one.clear()
+    assert changing(machine) == [f"delete {PLACE}/run-{one._token}"]
+    machine = Somebodys(fails={"svn copy": 1})
+    one = own_place(machine)
+    with pytest.raises(HostTrouble, match="svn could not do this"):
+        list(one.set_up(Stop()))
+    one.clear()
+    assert changing(machine)[-1] == f"delete {PLACE}/run-{one._token}"
+    assert machine.folders == []

@@ -277,6 +277,7 @@ class Agent:
         self._open: dict[int, Conversation] = {}
         self._changes: deque[Change] = deque()
         self._ended = False
+        self._broke = ""
         self._pump = threading.Thread(target=self._pull, args=(begun,), name=f"agent-{host}", daemon=True)
         self._pump.start()
 
@@ -344,7 +345,8 @@ class Agent:
 
     def lost(self, text: str) -> ConnectionLost:
         """The error for a conversation that cannot go on, with the end of what the agent complained of."""
-        return ConnectionLost(f"{text}: the agent has ended{quoted(self._process.errors())}", host=self.host)
+        why = self._broke or "the agent has ended"
+        return ConnectionLost(f"{text}: {why}{quoted(self._process.errors())}", host=self.host)
 
     def _send(self, message: dict[str, Any]) -> None:
         data = protocol.encode(message)
@@ -370,6 +372,7 @@ class Agent:
                     break
         except (LabError, OSError) as error:
             log.info("%s: the agent's stream broke: %s", self.host, error)
+            self._broke = str(error)
         finally:
             with self._lock:
                 self._ended = True

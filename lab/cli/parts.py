@@ -9,9 +9,12 @@ import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Protocol
 
+from lab.asking import Question
+from lab.credentials import Passwords
 from lab.errors import HostLacks
 from lab.model import Experiment, Lab
 from lab.testbed import Testbed
@@ -63,60 +66,97 @@ class Window(Protocol):
         experiment: str | None = None,
         run: bool = False,
         record: str | None = None,
+        agreed: frozenset[str] = frozenset(),
     ) -> int | None: ...
 
 
-def _machines(lab: Lab, agreed: frozenset[str]) -> Testbed:
+def _drivers() -> Path:
     from lab import store
+
+    return store.data_folder() / "vcs"
+
+
+@cache
+def _signed_in(lab: Lab) -> Passwords:
+    """Asked for once per command, however often its hosts are connected to."""
     from lab.cli import passwords
+
+    return passwords.signed_in(lab)
+
+
+def _own(lab: Lab) -> bool:
+    from lab import machines
+
+    return machines.own(lab)
+
+
+def _look(lab: Lab, experiment: Experiment) -> tuple[Question, ...]:
+    from lab import machines
+
+    return machines.look(lab, experiment, _drivers(), _signed_in(lab))
+
+
+def _machines(lab: Lab, agreed: frozenset[str]) -> Testbed:
     from lab.machines import Machines
 
-    return Machines(lab, store.data_folder() / "vcs", passwords=passwords.signed_in(lab), agreed=agreed)
+    return Machines(lab, _drivers(), passwords=_signed_in(lab), agreed=agreed)
 
 
 def _check(lab: Lab, experiment: Experiment | None) -> Sequence[Checked]:
     from lab import machines
-    from lab.cli import passwords
 
-    found: Sequence[Checked] = machines.check(lab, experiment, passwords.signed_in(lab))
+    found: Sequence[Checked] = machines.check(lab, experiment, _signed_in(lab), _drivers())
+    return found
+
+
+def _left(lab: Lab) -> Sequence[Checked]:
+    from lab import machines
+
+    found: Sequence[Checked] = machines.left(lab, _signed_in(lab))
     return found
 
 
 def _commands(lab: Lab, experiment: Experiment) -> Mapping[str, Sequence[str | Sequence[str]]]:
     from lab import machines
 
-    told: Mapping[str, Sequence[str | Sequence[str]]] = machines.commands(lab, experiment)
+    told: Mapping[str, Sequence[str | Sequence[str]]] = machines.commands(lab, experiment, _drivers())
     return told
+
+
+def _changes(lab: Lab, experiment: Experiment, duration: str) -> str:
+    from lab import machines
+
+    return machines.changes(lab, experiment, duration, _drivers())
 
 
 def _revert(lab: Lab, force: bool) -> Mapping[str, Sequence[str]]:
     from lab import machines
-    from lab.cli import passwords
 
-    known = passwords.signed_in(lab)
-    undone: Mapping[str, Sequence[str]] = machines.revert(lab, force=force, passwords=known)
+    undone: Mapping[str, Sequence[str]] = machines.revert(lab, force=force, passwords=_signed_in(lab))
     return undone
 
 
 def _sudoers(lab: Lab) -> Sequence[Told]:
+    from lab.cli import passwords
     from lab.rig import requirements
 
-    told: Sequence[Told] = requirements.sudoers(lab)
+    told: Sequence[Told] = requirements.sudoers(lab, passwords.signed_in(lab, root=False))
     return told
 
 
 def _requirements(lab: Lab, experiments: Sequence[Experiment]) -> Sequence[Told]:
+    from lab.cli import passwords
     from lab.rig import requirements
 
-    told: Sequence[Told] = requirements.requirements(lab, tuple(experiments))
+    known = passwords.signed_in(lab, root=False)
+    told: Sequence[Told] = requirements.requirements(lab, tuple(experiments), known)
     return told
 
 
 def _forget(lab: Lab) -> Mapping[str, Sequence[str]]:
-    from lab.cli import passwords
     from lab.rig import requirements
 
-    removed: Mapping[str, Sequence[str]] = requirements.forget(lab, passwords.signed_in(lab))
+    removed: Mapping[str, Sequence[str]] = requirements.forget(lab, _signed_in(lab))
     return removed
 
 
@@ -181,9 +221,13 @@ def _answers(family: socket.AddressFamily, address: str | tuple[str, int]) -> bo
 class Parts:
     """What a command may use. Tests give others."""
 
+    own: Callable[[Lab], bool] = _own
+    look: Callable[[Lab, Experiment], tuple[Question, ...]] = _look
     testbed: Callable[[Lab, frozenset[str]], Testbed] = _machines
     check: Callable[[Lab, Experiment | None], Sequence[Checked]] = _check
+    left: Callable[[Lab], Sequence[Checked]] = _left
     commands: Callable[[Lab, Experiment], Mapping[str, Sequence[str | Sequence[str]]]] = _commands
+    changes: Callable[[Lab, Experiment, str], str] = _changes
     revert: Callable[[Lab, bool], Mapping[str, Sequence[str]]] = _revert
     sudoers: Callable[[Lab], Sequence[Told]] = _sudoers
     requirements: Callable[[Lab, Sequence[Experiment]], Sequence[Told]] = _requirements

@@ -1,4 +1,4 @@
-"""A person at the terminal is asked for passwords: before the work begins, never amid it, and never in a script."""
+"""A person at the terminal is asked for passwords and host keys: before the work begins, and never in a script."""
 
 from __future__ import annotations
 
@@ -7,46 +7,46 @@ import sys
 
 import click
 
-from lab.credentials import Passwords
-from lab.errors import HostTrouble
+from lab.cli import agreeing
+from lab.credentials import Offered, Passwords
+from lab.errors import BadInput, HostTrouble
 from lab.model import Host, Lab
 
 TRIES = 3
 """So often a person may type a password for one host; each wrong one is told."""
 
 
-def signed_in(lab: Lab) -> Passwords:
-    """Every password that the lab's hosts ask for, got now where a person is at the terminal.
+def signed_in(lab: Lab, *, root: bool = True) -> Passwords:
+    """Every password that the lab's hosts ask for, got now where a person is at the terminal; and host keys accepted.
 
-    Raises PasswordRefused after the last wrong one. What else is wrong with a host is not told here.
+    Without `root` only what is needed to log in. Raises PasswordRefused or LoginPasswordRefused after the last
+    wrong one. What else is wrong with a host is not told here.
     """
     passwords = Passwords()
-    wanted = [host for host in lab.hosts if host.root in ("sudo", "doas")]
-    if wanted and _somebody_there():
-        with passwords.asking(_ask):
-            for host in wanted:
-                _signed_in(host, passwords)
+    if agreeing.somebody_there():
+        with passwords.asking(_ask, _accepted):
+            for host in lab.hosts:
+                # A lab of this machine: its keys are in the profile, and nobody has a password.
+                if host.root in ("sudo", "doas") or not host.ssh.startswith("unix:"):
+                    _signed_in(host, passwords, root)
     return passwords
 
 
-def _signed_in(host: Host, passwords: Passwords) -> None:
+def _signed_in(host: Host, passwords: Passwords, root: bool) -> None:
     from lab.agents import PasswordRefused
     from lab.rig import hosts
+    from lab.ssh.login import LoginPasswordRefused
 
     for attempt in range(TRIES):
         try:
-            return hosts.signed_in(host, passwords)
-        except PasswordRefused as error:
+            return hosts.signed_in(host, passwords, root=root)
+        except (PasswordRefused, LoginPasswordRefused) as error:
             if attempt == TRIES - 1:
                 raise
             click.echo(str(error), err=True)
-        except HostTrouble:
+        except (HostTrouble, BadInput):
             return None  # what follows meets the same, and knows what it means
     return None
-
-
-def _somebody_there() -> bool:
-    return sys.stdin.isatty() and sys.stderr.isatty()
 
 
 def _ask(question: str) -> str | None:
@@ -54,3 +54,15 @@ def _ask(question: str) -> str | None:
         return getpass.getpass(question, stream=sys.stderr)
     except EOFError:
         return None
+
+
+def _accepted(offered: Offered) -> bool:
+    """Whether a person typed `yes`; anything else is no."""
+    click.echo(
+        f"The key of {offered.host} ({offered.target}) is not known here:\n"
+        f"  {offered.kind} {offered.fingerprint}\n"
+        "Compare it with what the host itself says: ssh-keygen -lf /etc/ssh/ssh_host_*_key.pub",
+        err=True,
+    )
+    click.echo("Is it the same? Type yes to accept it and keep it [no]: ", err=True, nl=False)
+    return sys.stdin.readline().strip().lower() == "yes"

@@ -21,6 +21,14 @@ from lab.testbed import Testbed
 
 def run(lab: Lab, experiment: Experiment, testbed: Testbed, out: Console) -> int:
     """Run an experiment, show it as it passes, then its results. The exit code."""
+    path, seen = told(lab, experiment, testbed, out)
+    summary = summarised(seen)
+    report(summary, path, out)
+    return code_of(summary)
+
+
+def told(lab: Lab, experiment: Experiment, testbed: Testbed, out: Console) -> tuple[Path, list[Event]]:
+    """Run an experiment and show it as it passes. Its file, and its events without samples and output."""
     path = store.new_path(experiment.name)
     stop = Stop()
     events = store.recorded(runner.run(experiment, testbed, stop, lab_name=lab.name), path)
@@ -30,9 +38,7 @@ def run(lab: Lab, experiment: Experiment, testbed: Testbed, out: Console) -> int
             screen.apply(event)
             if not isinstance(event, TrafficSampled | OutputSeen):
                 seen.append(event)
-    summary = summarised(seen)
-    report(summary, path, out)
-    return code_of(summary)
+    return path, seen
 
 
 def code_of(summary: Summary) -> int:

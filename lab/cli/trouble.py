@@ -14,6 +14,7 @@ from typing import Any
 
 import click
 
+from lab.asking import Declined
 from lab.cli.plain import plain
 from lab.errors import AgentRefused, BadInput, HostTrouble, LabError, Stopped
 
@@ -60,7 +61,7 @@ def code_of(error: LabError) -> int:
     match error:
         case Stopped():
             return INTERRUPTED
-        case BadInput():
+        case BadInput() | Declined():
             return BAD_INPUT
         case HostTrouble() | AgentRefused():
             return HOST_TROUBLE

@@ -18,8 +18,9 @@ from pathlib import Path
 from lab.embedded import folders, making, needs, plan, profile_text
 from lab.embedded.making import Embedded
 from lab.errors import BadInput, HostLacks, LabError
+from lab.model import Lab
 
-__all__ = ["Embedded", "Status", "down", "shell", "status", "up"]
+__all__ = ["Embedded", "Status", "down", "is_own", "shell", "status", "up"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,6 +88,29 @@ def status(folder: Path | None = None) -> list[Status]:
         )
         for lab in sorted(living, key=lambda lab: (lab.tied, lab.folder))
     ]
+
+
+def is_own(lab: Lab) -> bool:
+    """True if every host of this profile belongs to one lab of this user that stands on this machine.
+
+    A cache that somebody wrote into its profile and that is none of the lab's own makes it another lab.
+    """
+    first, _, path = lab.hosts[0].ssh.partition("unix:") if lab.hosts else ("-", "", "")
+    folder = Path(path).parent.parent
+    try:
+        if first or not folder.is_absolute() or folder.lstat().st_uid != os.geteuid():
+            return False
+        planned = plan.loaded(folder)
+    except (OSError, ValueError):
+        return False
+    sockets = {f"unix:{host.ssh}" for host in planned.hosts}
+    caches = [Path(host.cache.folder) for host in lab.hosts if host.cache is not None]
+    return (
+        Path(planned.folder) == folder
+        and all(host.ssh in sockets for host in lab.hosts)
+        and all(".." not in cache.parts and cache.is_relative_to(folder) for cache in caches)
+        and not folders.abandoned(folder)
+    )
 
 
 def shell(host: str, command: list[str], folder: Path | None = None) -> int:

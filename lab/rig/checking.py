@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from lab.agents import BUSY_ADVICE, Agent
 from lab.credentials import Passwords
 from lab.errors import AgentRefused, HostTrouble, LabError
-from lab.model import Experiment, Lab, Role
+from lab.model import Experiment, Host, Lab, Role
 from lab.rig.hosts import Connected, connected, owner
 from lab.rig.line import HeldLine
 from lab.stop import Stop
@@ -27,6 +27,13 @@ NEEDED_FOR_SERVICES = {
     Role.SERVER: {"apache2": "apache2-bin and libapache2-mod-svn", "svnadmin": "subversion"},
 }
 """More of them where BranchLab is to start the service itself."""
+
+
+def service_folders(host: Host) -> list[str]:
+    """Where services of BranchLab's own are on this host while a run goes on."""
+    if not host.services or host.role not in (Role.SERVER, Role.PROXY):
+        return []
+    return [f"{host.services}/{'svn-server' if host.role is Role.SERVER else 'caching-proxy'}"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +70,13 @@ def _host(one: Connected) -> Iterator[Checked]:
     yield Checked(
         one.name, True, f"{facts.get('os')}, kernel {facts.get('kernel')}, {facts.get('cpus')} processors"
     )
+    if one.connection.unheeded:
+        yield Checked(
+            one.name,
+            True,
+            f"what the SSH configuration says and has no effect here: {'; '.join(one.connection.unheeded)}",
+            "Nothing is to be done if the host is the right one; ssh itself would heed it.",
+        )
     needed = dict(NEEDED[one.host.role])
     if one.host.services:
         needed |= NEEDED_FOR_SERVICES.get(one.host.role, {})
@@ -88,6 +102,16 @@ def _host(one: Connected) -> Iterator[Checked]:
     elif one.root.notice:
         yield Checked(one.name, True, one.root.notice)
     yield from _left(one)
+
+
+def refuse_held(one: Connected) -> None:
+    """Raise AgentRefused, `busy`, if somebody's run goes on there."""
+    for agent in _agents(one):
+        for found in agent.ask("leases")["leases"]:
+            if found["alive"]:
+                raise AgentRefused(
+                    f"this host is held by {found['held']}", kind="busy", host=one.name, advice=BUSY_ADVICE
+                )
 
 
 def _without_root(one: Connected) -> Iterator[Checked]:
@@ -120,6 +144,47 @@ def _left(one: Connected) -> Iterator[Checked]:
             yield Checked(one.name, True, text, "Or at once: branchlab revert PROFILE.")
 
 
+def left(lab: Lab, passwords: Passwords | None = None) -> tuple[Checked, ...]:
+    """What runs have left, in one word for each host; nothing is changed. Never raises a LabError.
+
+    The agent that is kept for the next time, and the cache of a proxy of our own, are no such thing.
+    """
+    found: list[Checked] = []
+    for host in lab.hosts:
+        alone = Lab(name=lab.name, hosts=(host,))
+        try:
+            with connected(alone, Stop(), lease_s=None, passwords=passwords) as (one,):
+                remains = "; ".join(_remains(one))
+        except LabError as error:
+            found.append(Checked(host.name, False, f"could not be looked at again: {error}", error.advice))
+        else:
+            found.append(
+                Checked(host.name, False, f"left there: {remains}", "branchlab revert PROFILE takes it back.")
+                if remains
+                else Checked(host.name, True, "nothing is left there")
+            )
+    return tuple(found)
+
+
+def _remains(one: Connected) -> Iterator[str]:
+    leases = {found["lease"]: found for agent in _agents(one) for found in agent.ask("leases")["leases"]}
+    for lease in leases.values():
+        yield f"written down by {lease['who']}: {'; '.join(lease['what']) or 'nothing'}"
+    _, scratch = one.agent.ask("footprint")["entries"]
+    if scratch["there"]:
+        yield f"{scratch['path']} ({scratch['what']})"
+    if one.root is None:
+        return
+    services = service_folders(one.host)
+    for entry in one.root.ask("footprint", {"services": services})["entries"][: len(services)]:
+        if entry["there"]:
+            yield f"{entry['path']} ({entry['what']})"
+    if one.host.role in (Role.SERVER, Role.ROUTER):
+        word = one.root.ask("line.read")
+        if word["applied"] or word["device"]:
+            yield f"a line on {word['device']}"
+
+
 def _agents(one: Connected) -> list[Agent]:
     """Those of a host, in the order in which they take things back: services before their folders."""
     return [agent for agent in (one.root, one.agent) if agent is not None]
@@ -128,10 +193,11 @@ def _agents(one: Connected) -> list[Agent]:
 def _line(lab: Lab, experiment: Experiment | None, stop: Stop, passwords: Passwords) -> Iterator[Checked]:
     try:
         with connected(lab, stop, lease_s=None, passwords=passwords) as hosts:
-            line = HeldLine(hosts)
+            # What can be agreed to is asked before a run, and is no reason against one.
+            line = HeldLine(hosts, replace=True)
             word = line.check(stop)
             if word["refuse"]:
-                yield Checked(line.holder.name, False, str(word["refuse"]))
+                yield Checked(line.holder.name, False, str(word["refuse"]), line.advice(word))
                 return
             yield Checked(line.holder.name, True, f"the line can be limited on {word['device']}")
             if experiment is not None:

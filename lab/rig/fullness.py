@@ -45,7 +45,7 @@ class Learnt:
 class Fullness:
     """Fills and purges the cache on the proxy host. `fill(operation)` runs it once through the proxy, unlimited.
 
-    Only objects of the `origin` (the repository's `http://host:port/`) are ever looked at or purged: what
+    Only objects of the `origin` (the repository's root, `http://host:port/svn/`) are ever looked at or purged: what
     others keep in the same cache stays.
     """
 

@@ -118,6 +118,7 @@ def connected(
         with ThreadPoolExecutor(max_workers=8) as pool:
             jobs = [(host, pool.submit(_connect, host, known)) for host in lab.hosts]
         troubles: list[HostTrouble] = []
+        others: list[Exception] = []
         hosts: list[Connected] = []
         for host, job in jobs:
             try:
@@ -125,9 +126,13 @@ def connected(
             except HostTrouble as trouble:
                 trouble.host = trouble.host or host.name
                 troubles.append(trouble)
+            except Exception as error:  # noqa: BLE001 - raised below, once the other hosts are sure to be let go
+                others.append(error)
             else:
                 stack.push(closing)
                 hosts.append(one)
+        if others:
+            raise others[0]
         if troubles:
             raise (
                 troubles[0]
@@ -196,7 +201,7 @@ def _leased(agent: Agent, lease_s: float, owned_by: Mapping[str, str]) -> Iterat
 
 def _connect(host: Host, passwords: Passwords) -> tuple[Connected, ExitStack]:
     with ExitStack() as stack:
-        connection = stack.enter_context(ssh.connect(host))
+        connection = stack.enter_context(reached(host, passwords))
         agent = agents.started(connection)
         stack.callback(agent.close)
         root = None
@@ -210,14 +215,28 @@ def _connect(host: Host, passwords: Passwords) -> tuple[Connected, ExitStack]:
     raise AssertionError("an ExitStack swallowed an error")
 
 
-def signed_in(host: Host, passwords: Passwords) -> None:
-    """Become root on a host once, so that `passwords` knows what it wants. Changes nothing there."""
-    with (
-        ssh.connect(host) as connection,
-        agents.started(connection) as agent,
-        rooted(connection, agent, passwords),
-    ):
-        pass
+@contextmanager
+def reached(host: Host, passwords: Passwords) -> Iterator[ssh.Connection]:
+    """The host, connected: anew, or as a person let BranchLab in by a code that is good once."""
+    kept = passwords.kept.get(host.ssh)
+    if isinstance(kept, ssh.Connection) and kept.alive:
+        yield kept
+        return
+    with ssh.connect(host, passwords=passwords, accept=passwords.accept) as connection:
+        yield connection
+
+
+def signed_in(host: Host, passwords: Passwords, *, root: bool = True) -> None:
+    """Log in on a host, and become root, once, so that `passwords` knows what it wants. Changes nothing there."""
+    with ExitStack() as stack:
+        connection = ssh.connect(host, passwords=passwords, accept=passwords.accept)
+        if connection.one_time:
+            passwords.kept[host.ssh] = connection
+        else:
+            stack.callback(connection.close)
+        if root and host.root in ("sudo", "doas"):
+            agent = stack.enter_context(agents.started(connection))
+            stack.enter_context(rooted(connection, agent, passwords))
 
 
 def rooted(connection: ssh.Connection, agent: Agent, passwords: Passwords) -> Agent:

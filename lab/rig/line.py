@@ -147,8 +147,7 @@ class HeldLine:
             return
         word = self.check(stop)
         if word["refuse"]:
-            advice = "Agree to the replacement (--agree qdisc)." if word["replaceable"] else ""
-            raise HostLacks(str(word["refuse"]), host=self.holder.name, advice=advice)
+            raise HostLacks(str(word["refuse"]), host=self.holder.name, advice=self.advice(word))
         if self._unknown and any(line.loss >= 1 for line in lines):
             raise HostLacks(
                 f"100 % loss would cut off BranchLab's own SSH to {', '.join(self._unknown)}",
@@ -167,6 +166,15 @@ class HeldLine:
                 tried="netem in the kernel; /dev/net/tun for wirefilter",
                 advice="Load the module sch_netem there (modprobe sch_netem), or leave delay, jitter and loss out.",
             )
+
+    def advice(self, word: Mapping[str, Any]) -> str:
+        """What to do where `check` said in `word` why it refuses."""
+        router = 'Give a host between office and server role = "router" in the profile: the line is held there then'
+        if self.holder.host.role is Role.ROUTER:
+            router = "Give another host between office and server the router's role in the profile"
+        if word.get("replaceable"):
+            return f"Agree to the replacement: branchlab run --agree qdisc PROFILE. Or: {router}."
+        return f'{router}. Or measure the line as it is: lines = ["as it is"].'
 
     def apply(self, line: Line, stop: Stop) -> Readback:
         """Hold the hosts to `line`; what the kernel then says. Raises AgentRefused or TrialFailed."""

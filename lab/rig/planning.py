@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from urllib.parse import urlsplit
 
-from lab import recipes, units, vcs
+from lab import design, recipes, units, vcs
 from lab.errors import BadInput
-from lab.model import Experiment, Host, Lab, ProxyState, Role
+from lab.model import CHANGING, Experiment, Host, Lab, ProxyState, Role
 from lab.rig.workplace import PROXY_PORT
 from lab.vcs import Driver, Phase
 
@@ -24,6 +24,17 @@ def commands(lab: Lab, experiment: Experiment, driver: Driver) -> dict[str, list
             )
         told[server.name] += [str(command) for command in driver.data(holes)]
         told[server.name].append(f"start an Apache of its own in {server.services}/svn-server")
+    place = _run_place(experiment, server)
+    added = revisions(experiment)
+    if place:
+        told[server.name].append(
+            f"add {added} revisions{' at least' if refills(experiment) else ''} to the repository, "
+            f"all below {place}, which is deleted by the last of them"
+        )
+    elif not experiment.data:
+        told[server.name].append("leave the repository as it is: it is only read")
+    if not experiment.data:
+        driver = driver.confined(place)
     for host in lab.having(Role.PROXY):
         if host.services and host.cache:
             told[host.name].append(f"start an Apache of its own in {host.services}/caching-proxy")
@@ -41,7 +52,13 @@ def commands(lab: Lab, experiment: Experiment, driver: Driver) -> dict[str, list
     for host in lab.hosts:
         if host.root != "none":
             told[host.name].append("count bytes per host in a table of its own (nftables: inet branchlab)")
+    if place:
+        message = "--message TEXT"
+        told[client.name].append(f"svn copy --parents {message} {holes['url']}@REVISION {place}/work")
     told[client.name] += [str(command) for command in driver.setup(holes)]
+    if place and "check-out" in experiment.operations:
+        copied = {"url": f"{place}/work", "pristine": holes["lockable"], "revision": "HEAD"}
+        told[client.name] += [str(command) for command in driver.setup({**holes, **copied})]
     for operation in experiment.operations:
         only_disabled = operation in experiment.disabled_only and not experiment.launches
         for state in _kinds(experiment.states, only_disabled):
@@ -52,7 +69,38 @@ def commands(lab: Lab, experiment: Experiment, driver: Driver) -> dict[str, list
                 text = f"{timed}{command}"
                 if text not in told[host.name]:
                     told[host.name].append(text)
+    if place:
+        told[client.name].append(f"svn delete --message TEXT {place}")
     return told
+
+
+def revisions(experiment: Experiment) -> int:
+    """How many revisions a run adds to a repository as it is; 0 where BranchLab makes the repository itself.
+
+    The run's folder, two per Check-In (its branch, the timed commit) and the folder's end. Where a cache is
+    filled, Check-In is run once more for that; each refill that runs it again adds two, and so does each
+    folder that a run which was cut off left: one.
+    """
+    if experiment.data is not None or experiment.scratch is None or not _changing(experiment):
+        return 0
+    trials = sum(trial.treatment.operation == "check-in" for trial in design.trials(experiment))
+    fills = "check-in" in experiment.operations and refills(experiment)
+    return 1 + 2 * (trials + fills) + 1
+
+
+def _changing(experiment: Experiment) -> bool:
+    return any(name in CHANGING for name in experiment.operations)
+
+
+def refills(experiment: Experiment) -> bool:
+    """True if operations are also run untimed, to fill the cache."""
+    return any(state.enabled for state in experiment.states)
+
+
+def _run_place(experiment: Experiment, server: Host) -> str:
+    if experiment.data is not None or experiment.scratch is None or not _changing(experiment):
+        return ""
+    return f"{experiment.scratch.replace('{server}', _named(server))}/run-TOKEN"
 
 
 def _kinds(states: tuple[ProxyState, ...], only_disabled: bool) -> list[ProxyState]:
@@ -68,9 +116,14 @@ def _proxy(lab: Lab) -> tuple[str, int]:
     return parts.hostname or proxy.address or proxy.name, parts.port or PROXY_PORT
 
 
-def _holes(experiment: Experiment, server: Host) -> dict[str, vcs.Value]:
+def _named(server: Host) -> str:
     name = server.address or server.address6 or server.name
-    url = experiment.repository.replace("{server}", f"[{name}]" if ":" in name else name)
+    return f"[{name}]" if ":" in name else name
+
+
+def _holes(experiment: Experiment, server: Host) -> dict[str, vcs.Value]:
+    url = experiment.repository.replace("{server}", _named(server))
+    place = _run_place(experiment, server)
     recipe = recipes.recipe(experiment.data) if experiment.data else None
     return {
         "config": "SCRATCH/config",
@@ -78,7 +131,8 @@ def _holes(experiment: Experiment, server: Host) -> dict[str, vcs.Value]:
         "pristine": "SCRATCH/pristine",
         "url": url,
         "revision": recipe.revision if recipe else "REVISION",
-        "branch_url": f"{url.rsplit('/', 1)[0]}/branches/trial-N",
+        "lockable": "SCRATCH/lockable" if place else "SCRATCH/pristine",
+        "branch_url": f"{place or url.rsplit('/', 1)[0] + '/branches'}/trial-N",
         "seed": "SEED",
         "edit_files": experiment.change.files or (recipe.edit_files if recipe else 0),
         "edit_pattern": recipe.edit_pattern if recipe else "*",

@@ -16,8 +16,8 @@ from lab import agents, ssh
 from lab.credentials import Passwords
 from lab.errors import AgentRefused, HostTrouble, LabError
 from lab.model import Experiment, Host, Lab, Role
-from lab.rig.checking import NEEDED, NEEDED_FOR_SERVICES
-from lab.rig.hosts import owner, rooted
+from lab.rig.checking import NEEDED, NEEDED_FOR_SERVICES, service_folders
+from lab.rig.hosts import owner, reached, rooted
 
 PLAIN = {
     "svn": "Subversion's client",
@@ -40,23 +40,30 @@ class Told:
     ok: bool = True
 
 
-def sudoers(lab: Lab) -> tuple[Told, ...]:
+def sudoers(lab: Lab, passwords: Passwords | None = None) -> tuple[Told, ...]:
     """What an administrator runs once on each host so that BranchLab may do there what it needs and no more."""
-    return tuple(_told(host, _sudoers) for host in lab.hosts)
+    known = passwords or Passwords()
+    return tuple(_told(host, _sudoers, known) for host in lab.hosts)
 
 
-def requirements(lab: Lab, experiments: tuple[Experiment, ...]) -> tuple[Told, ...]:
+def requirements(
+    lab: Lab, experiments: tuple[Experiment, ...], passwords: Passwords | None = None
+) -> tuple[Told, ...]:
     """Packages, ports, the line for sudo and every file, by host. Asks the hosts, changes nothing."""
+    known = passwords or Passwords()
     return tuple(
-        _told(host, lambda connection, agent: _requirements(connection, agent, lab, experiments))
+        _told(host, lambda connection, agent: _requirements(connection, agent, lab, experiments), known)
         for host in lab.hosts
     )
 
 
-def _told(host: Host, tell: Any) -> Told:
+def _told(host: Host, tell: Any, passwords: Passwords) -> Told:
     """Without becoming root, and without leaving anything there but the agent in the user's cache."""
     try:
-        with ssh.connect(host) as connection, agents.started(connection) as agent:
+        with (
+            reached(host, passwords) as connection,
+            agents.started(connection) as agent,
+        ):
             return Told(host.name, tuple(tell(connection, agent)))
     except LabError as error:
         error.host = error.host or host.name
@@ -132,6 +139,8 @@ def _requirements(
     yield from (f"    {text}" for text in _sudoers(connection, agent))
     yield "Files and folders:"
     yield from (f"    {text}" for text in _files(host, agent))
+    for place in sorted({one.scratch for one in experiments if one.scratch and host.role is Role.SERVER}):
+        yield f"    in the repository: {place}, until branchlab scratch --remove PROFILE"
 
 
 def _packages(host: Host, system: str) -> Iterator[str]:
@@ -168,19 +177,14 @@ def _files(host: Host, agent: agents.Agent) -> Iterator[str]:
     yield "/run/branchlab: leases and how to undo them, while a run goes on (root's, 0700)"
     if host.root in ("sudo", "doas"):
         yield f"{FOLDER}/agent-DIGEST.py: the installed agent, if an administrator put it there"
-    for folder in _services(host):
+    for folder in service_folders(host):
         yield f"{folder}: a service of BranchLab's own, removed when its run ends"
-    for folder in _caches(host):
+    for folder in cache_folders(host):
         yield f"{folder}: the cache of BranchLab's own proxy, kept for the next run"
 
 
-def _services(host: Host) -> list[str]:
-    if not host.services or host.role not in (Role.SERVER, Role.PROXY):
-        return []
-    return [f"{host.services}/{'svn-server' if host.role is Role.SERVER else 'caching-proxy'}"]
-
-
-def _caches(host: Host) -> list[str]:
+def cache_folders(host: Host) -> list[str]:
+    """The cache of BranchLab's own proxy on this host."""
     return [host.cache.folder] if host.role is Role.PROXY and host.services and host.cache else []
 
 
@@ -212,11 +216,14 @@ def forget(lab: Lab, passwords: Passwords | None = None) -> dict[str, list[str]]
 
 def _forgotten(host: Host, passwords: Passwords) -> Iterator[str]:
     # Not kept: else this would leave the file that it is to remove.
-    with ssh.connect(host) as connection, agents.started(connection, kept=False) as agent:
+    with (
+        reached(host, passwords) as connection,
+        agents.started(connection, kept=False) as agent,
+    ):
         done: list[str] = []
         if host.root != "none":
             with rooted(connection, agent, passwords) as root:
-                done += _taken_back(root, {"services": _services(host), "caches": _caches(host)})
+                done += _taken_back(root, {"services": service_folders(host), "caches": cache_folders(host)})
         yield from done
         yield from _taken_back(agent, {})
         seen = agent.ask("installed", {"digest": agents.bundle().digest})

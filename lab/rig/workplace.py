@@ -11,10 +11,11 @@ from dataclasses import asdict
 from typing import Any
 from urllib.parse import urlsplit
 
-from lab import recipes, vcs
+from lab import design, places, recipes, vcs
 from lab.errors import BadInput, HostTrouble, LabError, TrialFailed
 from lab.events import DataMeasured, Event, ToolMeasured
 from lab.model import Experiment, Role, Trial
+from lab.rig import scratch
 from lab.rig.hosts import Connected, in_role, only
 from lab.rig.logs import LogCount, Logs
 from lab.stop import Stop
@@ -34,30 +35,35 @@ class Workplace:
     """Makes what the experiment's operations need, prepares each trial, and clears everything away."""
 
     def __init__(self, hosts: Sequence[Connected], experiment: Experiment, driver: Driver) -> None:
+        self._hosts = hosts
         self.client = only(hosts, Role.CLIENT)
         self.driver = driver
         self._server = only(hosts, Role.SERVER)
         self._proxies = in_role(hosts, Role.PROXY)
         self._office = in_role(hosts, Role.CLIENT) + self._proxies
         self._experiment = experiment
-        self._url = experiment.repository.replace("{server}", self._server_name())
+        self._url = scratch.filled(experiment.repository, self._server.host)
         self._recipe = recipes.recipe(experiment.data) if experiment.data else None
         self._logs: dict[str, tuple[int, LogCount]] = {}
         self._services: list[tuple[Connected, dict[str, Any]]] = []
-        self._scratch: list[tuple[Connected, str]] = []
+        self._folders: list[tuple[Connected, str]] = []
         self._cleanup: list[Command] = []
         self._holes: dict[str, vcs.Value] = {}
         self._branches = 0
         self._token = secrets.token_hex(4)
+        self._own: scratch.Own | None = None
+        self._run_place: scratch.RunPlace | None = None
         if self._proxies:
             self._proxy()  # what the profile lacks is said before anything is made
         self.data_bytes = 0
 
     @property
     def origin(self) -> str:
-        """Where the repository's objects come from: `http://host:port/`, as the cache names them."""
-        parts = urlsplit(self._url)
-        return f"{parts.scheme}://{parts.hostname}:{parts.port or 80}/"
+        """Where the repository's objects come from: `http://host:port/svn/`, its root as the cache names it."""
+        parts = urlsplit(self._own.root if self._own else self._url)
+        path = parts.path.strip("/")
+        root = path if self._own else path.split("/")[0]
+        return f"{parts.scheme}://{parts.hostname}:{parts.port or 80}/{root}{'/' if root else ''}"
 
     @property
     def ports(self) -> list[int]:
@@ -67,18 +73,22 @@ class Workplace:
 
     # Before the trials
 
+    def look(self, stop: Stop) -> None:
+        """Look at a repository as it is, from the client; from then on `origin` is its root. Changes nothing.
+
+        Raises what `scratch.refuse_unmarked` raises; does nothing where BranchLab makes the repository itself.
+        """
+        self._own = scratch.refuse_unmarked(self._hosts, self._experiment, self.driver, stop)
+
     def set_up(self, stop: Stop) -> Iterator[Event]:
         """Repository, services, the tool's starting cost, the working copy that trials copy."""
-        if self._recipe is None:
-            raise BadInput(
-                f"{self._experiment.name}: no data set is named, and a repository of your own cannot be used yet",
-                advice='Write data = "quick" or data = "2008": BranchLab then makes the repository itself.',
-            )
-        scratch = self._made_scratch(self.client)
+        self.look(stop)
+        folder = self._made_folder(self.client)
         self._holes = {
-            "config": f"{scratch}/config",
-            "work": f"{scratch}/work",
-            "pristine": f"{scratch}/pristine",
+            "config": f"{folder}/config",
+            "work": f"{folder}/work",
+            "pristine": f"{folder}/pristine",
+            "lockable": f"{folder}/pristine",
             "url": self._url,
             "seed": 0,
             "edit_files": self._experiment.change.files,
@@ -91,8 +101,62 @@ class Workplace:
             yield self._data(stop)
         self._start_services(stop)
         yield self._tool(stop)
+        if self._own is not None:
+            self._confine(self._own, stop)
         for command in self.driver.setup(self._holes):
             self._done(command, stop)
+        if self._own is not None:
+            yield self._survey(self._own, stop)
+
+    def _confine(self, own: scratch.Own, stop: Stop) -> None:
+        """This run's folder in the marked place; from now on the driver changes nothing beside it."""
+        self._holes["revision"] = own.revision
+        if own.place:
+            place = scratch.RunPlace(self.client, self.driver, own, self._token)
+            self._run_place = place  # before it is made: what is half made is removed too
+            place.make(stop)
+        self.driver = self.driver.confined(self._run_place.url if self._run_place else "")
+
+    def _survey(self, own: scratch.Own, stop: Stop) -> DataMeasured:
+        """What there is to be locked and edited, in the working copy as it was checked out."""
+        names: list[str] = []
+        request = {"folder": self._holes["pristine"]}
+        with self.client.agent.stream("files.look", request) as looking:
+            for event, data in looking.events(stop, STEP_S):
+                if event == "names":
+                    names += data["names"]
+        found = looking.result or {}
+        self.data_bytes = int(found["bytes"])
+        self._holes["edit_files"] = self._wanted(found["texts"], ("undo", "check-in", "diff"), "file of text")
+        if "check-out" in self._experiment.operations:
+            self._lockable(own, names, stop)
+        told = {key: found[key] for key in ("files", "folders", "bytes", "texts")}
+        facts = asdict(own)
+        return DataMeasured(facts={"repository": facts.pop("url"), **facts, **told})
+
+    def _lockable(self, own: scratch.Own, names: list[str], stop: Stop) -> None:
+        """A working copy of this run's copy, and the files of it that Check-Out locks, chosen by the seed."""
+        place = self._run_place
+        if place is None:
+            raise AssertionError("an experiment with Check-Out was accepted without a scratch place")
+        count = self._wanted(len(names), ("check-out",), "file")
+        chosen = design.chosen(names, count, self._experiment.seed)
+        place.try_lock(chosen[0], stop)
+        self._holes["locks"] = "".join(f"{places.exact(name)}\n" for name in chosen)
+        lockable = str(self._holes["lockable"]).replace("pristine", "lockable")
+        self._holes["lockable"] = lockable
+        copied = {"url": place.work, "pristine": lockable, "revision": "HEAD"}
+        for command in self.driver.setup({**self._holes, **copied}):
+            self._done(command, stop)
+
+    def _wanted(self, there: int, operations: tuple[str, ...], what: str) -> int:
+        """As many files as the profile asks for (0: all), and never more than there are."""
+        if not there and any(name in operations for name in self._experiment.operations):
+            raise BadInput(
+                f"{self._url} holds no {what}, and {self._experiment.name} needs one",
+                advice=f"Take {', '.join(operations)} out of the operations.",
+            )
+        return min(self._experiment.change.files or there, there)
 
     def _data(self, stop: Stop) -> DataMeasured:
         recipe, seed = self._recipe, self._experiment.seed
@@ -103,7 +167,7 @@ class Workplace:
                 f'data = "{recipe.name}" makes a repository of our own, and {self._server.name} has no place for it',
                 advice=f'Write services = "/a/folder" under [hosts.{self._server.name}], or leave data out.',
             )
-        folder = self._made_scratch(self._server)
+        folder = self._made_folder(self._server)
         self._server.connection.put(b"".join(recipe.dump(seed)), f"{folder}/dump", timeout_s=STEP_S)
         self._holes |= {
             "dump": f"{folder}/dump",
@@ -200,12 +264,12 @@ class Workplace:
     def _prepared(self, operation: str, seed: int, through: tuple[str, int] | None, stop: Stop) -> Command:
         # A branch name that no earlier operation of this repository has had.
         self._branches += 1
-        root = self._url.rsplit("/", 1)[0]
+        branches = self._run_place.url if self._run_place else f"{self._url.rsplit('/', 1)[0]}/branches"
         # 31 bits are enough for an edit, and every agent's JSON can carry them.
         holes = {
             **self._holes,
             "seed": seed % (1 << 31),
-            "branch_url": f"{root}/branches/trial-{self._branches}",
+            "branch_url": f"{branches}/trial-{self._branches}",
         }
         timed: Command | None = None
         for command in self.driver.commands(operation, holes, through):
@@ -217,7 +281,25 @@ class Workplace:
                 self._cleanup.append(command)
         if timed is None:
             raise AssertionError("a driver was accepted without a timed command")
+        self._refuse_elsewhere(timed, stop)
         return timed
+
+    def _refuse_elsewhere(self, command: Command, stop: Stop) -> None:
+        """What a working copy belongs to cannot be seen in a command: it is asked of the copy itself."""
+        if self._own is None or not places.changing(command.argv):
+            return
+        config = self._holes["config"]
+        folders = {word for word in command.argv if word.startswith("/") and word != config}
+        folders |= {str(command.args["cwd"])} if "cwd" in command.args else set()
+        urls = [word for word in command.argv if "://" in word]
+        if self._run_place is None or not (folders or urls):
+            raise BadInput(
+                "refused before it was run: it names neither a working copy nor a URL",
+                tried=str(command),
+                advice="A repository of your own is changed below its scratch place only: mend the driver.",
+            )
+        for folder in folders:
+            self._run_place.refuse_elsewhere(folder, stop)
 
     def logs(self, stop: Stop) -> Logs:
         """The access logs' counts up to now."""
@@ -234,21 +316,24 @@ class Workplace:
         """Stop the services and remove every folder made. Tries everything; says what failed in the log."""
         stop = Stop()
         self.clean_up(stop)
+        if self._run_place is not None:
+            self._run_place.remove(stop)
         for one, where in reversed(self._services):
             with suppress(LabError):  # the lease's end stops it too
                 one.privileged.ask("service.stop", where, timeout_s=60, stop=stop)
-        for one, path in self._scratch:
+        for one, path in self._folders:
             with suppress(LabError):
                 one.agent.ask("files.remove", {"path": path}, timeout_s=STEP_S, stop=stop)
 
-    def _made_scratch(self, one: Connected) -> str:
+    def _made_folder(self, one: Connected) -> str:
         # With the host's name in it: two hosts of a lab may be one machine.
         path = str(one.agent.ask("files.scratch", {"name": f"run-{self._token}-{one.name}"[:64]})["path"])
-        self._scratch.append((one, path))
+        self._folders.append((one, path))
         return path
 
     def _done(self, command: Command, stop: Stop) -> None:
         one = self._server if command.on == "server" else self.client
+        self._refuse_elsewhere(command, stop)
         if command.verb != "command":
             one.agent.ask(command.verb, dict(command.args), timeout_s=STEP_S, stop=stop)
             return
@@ -261,15 +346,6 @@ class Workplace:
                 host=one.name,
                 tried=str(command),
             )
-
-    def _server_name(self) -> str:
-        addresses = self._server.addresses
-        if not addresses:
-            raise BadInput(
-                f"the office hosts need to know how to reach {self._server.name}",
-                advice=f'Write address = "…" under [hosts.{self._server.name}].',
-            )
-        return f"[{addresses[0]}]" if ":" in addresses[0] else addresses[0]
 
     def _proxy(self) -> tuple[str, int]:
         proxy = self._proxies[0]

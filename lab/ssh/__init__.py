@@ -11,29 +11,31 @@ import socket
 import threading
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Self
 
 import paramiko
 
-from lab.errors import ConnectionLost, HostTrouble, HostUnreachable
+from lab.credentials import Accept, Passwords
+from lab.errors import BadInput, ConnectionLost, HostTrouble, HostUnreachable
 from lab.model import Host
-from lab.ssh.hostkeys import expected, prefer, verify
-from lab.ssh.login import authenticate
-from lab.ssh.target import Target, resolve
+from lab.ssh import wire
+from lab.ssh.config import chosen
+from lab.ssh.hostkeys import expected, preferred, verify
+from lab.ssh.login import Login, TookTooLong
+from lab.ssh.target import CONNECT_S, Target, resolve
+from lab.ssh.wire import Heard, Wire
 from lab.stop import Stop
 
 log = logging.getLogger(__name__)
 # It logs tracebacks of errors that are translated here, and without any handler they would reach stderr.
 logging.getLogger("paramiko").setLevel(logging.CRITICAL)
 
-CONNECT_S = 15.0
-KEEP_ALIVE_S = 15
-SILENT_MS = 60_000
-"""A TCP connection whose bytes are not acknowledged for this long is lost (Linux: TCP_USER_TIMEOUT)."""
 KEPT_ERRORS = 65_536
 PIECE = 65_536
+DROPPED = (0.5, 1.5)
+"""A server that hangs up before a word is tried again after these pauses: it may be busy (MaxStartups)."""
 END_OF_INPUT = b"\4"
 RAW_MODES = (34, 35, 36, 38, 39, 40, 50, 51, 53, 54, 55, 56, 59, 70, 72)
 """What a terminal must not do (RFC 4254, 8): change line ends, stop, make signals, edit, echo, translate output."""
@@ -48,84 +50,160 @@ class Finished:
     err: str
 
 
+@dataclass(frozen=True, slots=True)
+class _Manner:
+    """How one host, its jump hosts and its further connections are connected to."""
+
+    known_hosts: Sequence[Path] | None
+    config: Path | None
+    timeout_s: float | None
+    stop: Stop | None
+    passwords: Passwords
+    accept: Accept | None
+
+    def check(self) -> None:
+        if self.stop is not None:
+            self.stop.check()
+
+
 def connect(
     host: Host,
     *,
     known_hosts: Sequence[Path] | None = None,
     config: Path | None = None,
-    timeout_s: float = CONNECT_S,
+    timeout_s: float | None = None,
     stop: Stop | None = None,
+    passwords: Passwords | None = None,
+    accept: Accept | None = None,
 ) -> Connection:
     """A verified, authenticated connection. `known_hosts` and `config` replace the user's own files.
 
-    Raises HostKeyRefused, AuthenticationRefused, HostUnreachable, BadInput, Stopped.
+    `passwords` has what the host may ask for; `accept` asks a person about a key that is not known, and without
+    it such a key is refused. Raises HostKeyRefused, AuthenticationRefused, HostUnreachable, BadInput, Stopped.
     """
+    manner = _Manner(known_hosts, config, timeout_s, stop, passwords or Passwords(), accept)
     target = resolve(host, config)
-    keys = expected(host, target, known_hosts)
-    end = time.monotonic() + timeout_s
-    jump: Connection | None = None
-    if target.jump:
-        first, _, rest = target.jump.rpartition(",")
-        via = Host(name=f"{host.name} (by way of {rest})", role=host.role, ssh=rest)
-        if first:
-            log.warning("%s: only the last of the jump hosts %s is used", host.name, target.jump)
-        jump = connect(via, known_hosts=known_hosts, config=config, timeout_s=timeout_s, stop=stop)
-    transport: paramiko.Transport | None = None
+    return Connection(host, target, _connected(host, target, manner, ()), manner)
+
+
+@dataclass(slots=True)
+class _Wired:
+    """A transport, and the connection through which it goes: kept, or that would be collected under it."""
+
+    wire: Wire
+    jump: Connection | None
+
+    def close(self) -> None:
+        self.wire.close()
+        if self.jump is not None:
+            self.jump.close()
+
+
+def _connected(host: Host, target: Target, manner: _Manner, passed: tuple[str, ...]) -> _Wired:
+    jump = _by_way(host, target, manner, passed) if target.jump else None
+    pauses = list(DROPPED)
+    waited = False
     try:
-        if stop is not None:
-            stop.check()
-        transport = paramiko.Transport(_socket(target, timeout_s, jump))
-        transport.banner_timeout = transport.handshake_timeout = max(1.0, end - time.monotonic())
-        transport.auth_timeout = timeout_s
-        prefer(transport, keys)
-        transport.start_client(timeout=timeout_s)
-        verify(host, target, transport, keys)
-        if stop is not None:
-            stop.check()
-        authenticate(host, target, transport)
-        transport.set_keepalive(KEEP_ALIVE_S)
-    except BaseException as error:
-        if transport is not None:
-            transport.close()
+        while True:
+            try:
+                return _Wired(_wire(host, target, manner, jump), jump)
+            except TookTooLong:
+                if waited:
+                    raise
+                waited = True
+            except _Dropped as error:
+                if not pauses or (jump is None and target.command):
+                    raise
+                log.info("%s: hung up before a word, and is tried again: %s", host.name, error)
+                time.sleep(pauses.pop(0))
+    except BaseException:
         if jump is not None:
             jump.close()
-        if isinstance(error, (OSError, EOFError, paramiko.SSHException)):
-            raise _unreachable(host, target, error) from error
         raise
-    return Connection(host, target, transport, jump)
 
 
-def _socket(
-    target: Target, timeout_s: float, jump: Connection | None
-) -> socket.socket | paramiko.Channel | paramiko.ProxyCommand:
-    if target.path:
-        unix = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-        unix.settimeout(timeout_s)
-        try:
-            unix.connect(target.path)
-        except BaseException:
-            unix.close()
-            raise
-        return unix
-    if jump is not None:
-        return jump.tunnel(target.name, target.port)
-    if target.command:
-        return paramiko.ProxyCommand(target.command)
-    tcp = socket.create_connection((target.name, target.port), timeout=timeout_s)
-    # Nagle's algorithm and delayed acknowledgement together cost 40 ms per request.
-    tcp.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-    tcp.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
-    if hasattr(socket, "TCP_USER_TIMEOUT"):
-        tcp.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, SILENT_MS)
-    return tcp
-
-
-def _unreachable(host: Host, target: Target, error: BaseException) -> HostUnreachable:
-    if isinstance(error, paramiko.ssh_exception.IncompatiblePeer):
-        text = f"{target} and this program have no algorithm in common: {error}"
-        return HostUnreachable(
-            text, host=host.name, advice="Update sshd on the host, or allow a newer algorithm."
+def _by_way(host: Host, target: Target, manner: _Manner, passed: tuple[str, ...]) -> Connection:
+    """The last of the jump hosts, itself reached by way of those before it."""
+    first, _, last = target.jump.rpartition(",")
+    via = Host(name=f"{host.name} (by way of {last.strip()})", role=host.role, ssh=last.strip())
+    hop = resolve(via, manner.config)
+    if first:
+        hop = replace(hop, jump=first, command="")
+    # Not by their addresses: behind two NATs two hosts may have the same.
+    step = f"{via.ssh} by way of {hop.jump}"
+    if step in passed:
+        raise BadInput(
+            f"the jump hosts go in a circle: {step}",
+            host=host.name,
+            advice="Write `ProxyJump none` for it in ~/.ssh/config.",
         )
+    return Connection(via, hop, _connected(via, hop, manner, (*passed, step)), manner)
+
+
+class _Dropped(HostUnreachable):
+    """The server hung up before it said which algorithms it has."""
+
+
+def _wire(host: Host, target: Target, manner: _Manner, jump: Connection | None) -> Wire:
+    """A transport over which the user is logged in."""
+    timeout_s = manner.timeout_s or target.connect_s
+    keys = expected(host, target, manner.known_hosts)
+    link: Heard | None = None
+    made: Wire | None = None
+    try:
+        manner.check()
+        end = time.monotonic() + timeout_s
+        link = jump.tunnel(target.name, target.port) if jump is not None else wire.link(target, timeout_s)
+        made = Wire(link)
+        made.banner_timeout = made.handshake_timeout = max(1.0, end - time.monotonic())
+        _choose(made, target)
+        made.key_types = preferred(made.get_security_options().key_types, keys)
+        made.start_client(timeout=timeout_s)
+        manner.check()
+        verify(host, target, made.get_remote_server_key(), keys, manner.accept)
+        manner.check()
+        Login(host, target, made, manner.passwords, manner.stop).authenticate()
+        made.watch(target.keep_alive_s, target.silent_s, host.name)
+    except BaseException as error:
+        if made is not None:
+            made.close()
+        if link is not None:
+            link.close()
+        if isinstance(error, HostTrouble):
+            error.host = error.host or host.name
+        if isinstance(error, (OSError, EOFError, paramiko.SSHException)):
+            raise _unreachable(host, target, error, made, link) from error
+        raise
+    return made
+
+
+def _choose(made: Wire, target: Target) -> None:
+    """What `Ciphers` and the like say, as far as it is known here. Raises IncompatiblePeer where nothing is left."""
+    options = made.get_security_options()
+    for keyword, name in ALGORITHMS.items():
+        if keyword in target.algorithms:
+            left = chosen(getattr(options, name), target.algorithms[keyword])
+            if not left:
+                raise paramiko.ssh_exception.IncompatiblePeer(
+                    f"of {target.algorithms[keyword]!r} in the SSH configuration none is known here"
+                )
+            setattr(options, name, left)
+
+
+ALGORITHMS = {
+    "ciphers": "ciphers",
+    "macs": "digests",
+    "kexalgorithms": "kex",
+    "hostkeyalgorithms": "key_types",
+}
+
+
+def _unreachable(
+    host: Host, target: Target, error: BaseException, made: Wire | None, link: Heard | None
+) -> HostUnreachable:
+    kind: type[HostUnreachable] = HostUnreachable
+    if isinstance(error, paramiko.ssh_exception.IncompatiblePeer):
+        return _no_algorithm(host, target, error, made)
     if isinstance(error, socket.gaierror):
         text = f"the name {target.name} is not known"
         return HostUnreachable(text, host=host.name, advice="Check the name, or write an address.")
@@ -133,13 +211,41 @@ def _unreachable(host: Host, target: Target, error: BaseException) -> HostUnreac
         text = f"{target} refuses connections: nothing listens there"
     elif isinstance(error, TimeoutError):
         text = f"{target} did not answer in time"
-    elif isinstance(error, FileNotFoundError):
+    elif isinstance(error, FileNotFoundError) and target.path:
         text = f"there is no socket {target.path}: its lab is not up"
         advice = "Make a lab (branchlab lab up) and use the profile that it prints: each lab has a profile of its own."
         return HostUnreachable(text, host=host.name, advice=advice)
     else:
         text = f"{target} could not be reached: {error or type(error).__name__}"
-    return HostUnreachable(text, host=host.name)
+        if link is not None and link.ended:
+            text = f"{target} hung up"
+            kind = HostUnreachable if made is None or made.offered else _Dropped
+    if target.command:
+        said = f"; it said: {link.said}" if link is not None and link.said else ""
+        text += f" (by its ProxyCommand{said})"
+    return kind(text, host=host.name)
+
+
+def _no_algorithm(host: Host, target: Target, error: BaseException, made: Wire | None) -> HostUnreachable:
+    offered = made.offered if made is not None else {}
+    for words, key, what in (
+        ("kex", "kex_algo_list", "exchanging keys"),
+        ("host key", "server_key_algo_list", "its own key"),
+        ("cipher", "server_encrypt_algo_list", "encrypting"),
+        ("mac", "server_mac_algo_list", "checking what arrives"),
+    ):
+        if words in str(error).lower() and offered.get(key):
+            return HostUnreachable(
+                f"{target} knows no algorithm for {what} that is still safe, only {', '.join(offered[key])}",
+                host=host.name,
+                advice="Update sshd on the host, or allow a newer algorithm in its sshd_config.",
+            )
+    return HostUnreachable(
+        f"{target} and this program have no algorithm in common: {error}",
+        host=host.name,
+        advice="Update sshd on the host, or allow a newer algorithm; look at Ciphers, MACs, KexAlgorithms and"
+        " HostKeyAlgorithms in ~/.ssh/config.",
+    )
 
 
 def _give_terminal(channel: paramiko.Channel) -> None:
@@ -162,15 +268,15 @@ def _give_terminal(channel: paramiko.Channel) -> None:
 class Connection:
     """One host, connected. Programs and files go over it until `close`.
 
-    Attributes: `host`, as the profile has it; `target`, where it was found.
+    Attributes: `host`, as the profile has it; `target`, where it was found. Where the server allows fewer sessions
+    in one connection than are wanted (MaxSessions), further connections are made as they are needed.
     """
 
-    def __init__(
-        self, host: Host, target: Target, transport: paramiko.Transport, jump: Connection | None = None
-    ) -> None:
+    def __init__(self, host: Host, target: Target, first: _Wired, manner: _Manner) -> None:
         self.host, self.target = host, target
-        self._transport = transport
-        self._jump = jump  # kept, or its transport would be collected under ours
+        self._manner = replace(manner, accept=None)
+        self._wired = [first]
+        self._lock = threading.Lock()
 
     def __enter__(self) -> Self:
         return self
@@ -186,19 +292,49 @@ class Connection:
     @property
     def alive(self) -> bool:
         """False once the transport has ended."""
-        return self._transport.is_active()
+        return self._wired[0].wire.is_active()
+
+    @property
+    def one_time(self) -> bool:
+        """Whether a person answered what cannot be answered again without them."""
+        first = self._wired[0]
+        return first.wire.one_time or (first.jump is not None and first.jump.one_time)
+
+    @property
+    def unheeded(self) -> tuple[str, ...]:
+        """What the SSH configuration says of this host and its jump hosts and has no effect here."""
+        jump = self._wired[0].jump
+        return tuple(dict.fromkeys((*self.target.unheeded, *(jump.unheeded if jump is not None else ()))))
 
     def start(self, argv: Sequence[str], *, terminal: bool = False) -> Process:
         """Start a program by the login shell of the user; on request on a terminal of its own, raw and without
         echo, whose end of input is one byte (4). Raises ConnectionLost."""
         try:
-            channel = self._transport.open_session(timeout=CONNECT_S)
+            channel, used = self._session()
             if terminal:
                 _give_terminal(channel)
             channel.exec_command(shlex.join(argv))  # the only place where words become a line
         except (paramiko.SSHException, OSError, EOFError) as error:
             raise self._lost(f"{argv[0]} could not be started: {error or type(error).__name__}") from error
-        return Process(channel, self.name, terminal=terminal)
+        return Process(channel, self.name, used, terminal=terminal)
+
+    def _session(self) -> tuple[paramiko.Channel, Wire]:
+        """A session on the first connection that has room for one. Raises SSHException, OSError, EOFError."""
+        with self._lock:
+            first = self._wired[0].wire
+            if not first.is_active():
+                raise EOFError(first.fault or "the connection has ended")
+            for wired in [one for one in self._wired if one.wire.is_active()]:
+                with contextlib.suppress(paramiko.ChannelException):
+                    return wired.wire.open_session(timeout=CONNECT_S), wired.wire
+            log.info("%s: has no room for another session, so another connection is made", self.name)
+            try:
+                further = _connected(self.host, self.target, self._manner, ())
+            except HostTrouble as error:
+                text = f"it allows no further session, nor another connection: {error}"
+                raise paramiko.SSHException(text) from error
+            self._wired.append(further)
+            return further.wire.open_session(timeout=CONNECT_S), further.wire
 
     def run(self, argv: Sequence[str], data: bytes = b"", timeout_s: float = 30.0) -> Finished:
         """Start a short program, give it `data`, take all that it says, and wait for its end."""
@@ -238,19 +374,19 @@ class Connection:
                 advice=f"Check that {self.target.user} may write in {posixpath.dirname(path)} there.",
             ) from error
 
-    def tunnel(self, name: str, port: int) -> paramiko.Channel:
-        """A channel from the host to another one, for connections by way of it."""
-        return self._transport.open_channel("direct-tcpip", (name, port), ("127.0.0.1", 0), timeout=CONNECT_S)
+    def tunnel(self, name: str, port: int) -> Heard:
+        """A channel from the host to another one, for connections by way of it. Raises SSHException."""
+        first = self._wired[0].wire
+        return Heard(first.open_channel("direct-tcpip", (name, port), ("127.0.0.1", 0), timeout=CONNECT_S))
 
     def close(self) -> None:
         """End the connection; whatever waits on it returns at once. Idempotent, from any thread."""
-        self._transport.close()
-        if self._jump is not None:
-            self._jump.close()
+        for wired in list(self._wired):
+            wired.close()
 
     def _sftp(self, timeout_s: float) -> paramiko.SFTPClient:
         try:
-            channel = self._transport.open_session(timeout=CONNECT_S)
+            channel, _ = self._session()
             channel.settimeout(timeout_s)
             channel.invoke_subsystem("sftp")
             return paramiko.SFTPClient(channel)
@@ -269,31 +405,39 @@ class Connection:
 class Process:
     """A program on a host. A thread drains its standard error, so that neither stream blocks the other."""
 
-    def __init__(self, channel: paramiko.Channel, name: str, *, terminal: bool = False) -> None:
+    def __init__(self, channel: paramiko.Channel, name: str, wire: Wire, *, terminal: bool = False) -> None:
         self._channel, self._name, self._terminal = channel, name, terminal
+        self._wire = wire
         self._errors = bytearray()
         self._lock = threading.Lock()
         self._drain = threading.Thread(target=self._drained, name=f"stderr-{name}", daemon=True)
         self._drain.start()
 
     def read(self, timeout_s: float | None = None) -> bytes:
-        """Some bytes of its standard output; empty at its or the connection's end. Raises TimeoutError."""
+        """Some bytes of its standard output; empty at its or the connection's end.
+
+        Raises TimeoutError, and ConnectionLost where the host fell silent.
+        """
         self._channel.settimeout(timeout_s)
         try:
-            return self._channel.recv(PIECE)
+            data = self._channel.recv(PIECE)
         except TimeoutError:
             raise
         except (OSError, EOFError, paramiko.SSHException) as error:
             # Reading also tells the other side that there is room again, and that fails first when it is gone.
             log.debug("%s: the connection broke while reading: %r", self._name, error)
-            return b""
+            data = b""
+        if not data and self._wire.fault:
+            raise ConnectionLost(self._wire.fault, host=self._name)
+        return data
 
     def write(self, data: bytes) -> None:
         """All of `data` to its standard input. Raises ConnectionLost."""
         try:
             self._channel.sendall(data)
         except (OSError, EOFError, paramiko.SSHException) as error:
-            text = f"the program does not listen any more: {error or type(error).__name__}"
+            why = self._wire.fault or error or type(error).__name__
+            text = f"the program does not listen any more: {why}"
             raise ConnectionLost(text, host=self._name) from error
 
     def close_input(self) -> None:

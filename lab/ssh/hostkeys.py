@@ -1,4 +1,4 @@
-"""A host's own key: what is known of it, which type to ask for, and the refusal of any other."""
+"""A host's own key: what is known of it, which type to ask for, asking about an unknown one, refusing a changed one."""
 
 from __future__ import annotations
 
@@ -9,17 +9,26 @@ import fnmatch
 import hashlib
 import hmac
 import logging
-from collections.abc import Iterator, Sequence
+import os
+import shlex
+import time
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import paramiko
+import platformdirs
 
-from lab.errors import BadInput, HostUnreachable
+from lab.credentials import Offered
+from lab.errors import BadInput, HostTrouble, HostUnreachable
 from lab.model import Host
+from lab.ssh import certificates
 from lab.ssh.target import Target
 
 log = logging.getLogger(__name__)
+
+LOCKED_S = 10.0
+CERTIFIED = "-cert-v01@openssh.com"
 
 
 class HostKeyRefused(HostUnreachable):
@@ -33,6 +42,8 @@ class KnownKeys:
     keys: frozenset[tuple[str, bytes]] = frozenset()
     revoked: frozenset[bytes] = frozenset()
     files: tuple[str, ...] = field(default=())
+    authorities: frozenset[bytes] = frozenset()
+    """Keys that may certify this host's."""
 
     @property
     def types(self) -> list[str]:
@@ -54,7 +65,7 @@ def pinned(text: str) -> KnownKeys:
 
 def known(files: Sequence[Path], name: str) -> KnownKeys:
     """The keys that known_hosts files hold for `name` (`host` or `[host]:port`); bad lines are warned of."""
-    keys, revoked = set(), set()
+    keys, revoked, authorities = set(), set(), set()
     for path in files:
         try:
             text = path.read_text(encoding="utf-8", errors="replace")
@@ -63,9 +74,13 @@ def known(files: Sequence[Path], name: str) -> KnownKeys:
         for marker, kind, key in _entries(text, name, str(path)):
             if marker == "@revoked":
                 revoked.add(key)
+            elif marker:
+                authorities.add(key)
             else:
                 keys.add((kind, key))
-    return KnownKeys(frozenset(keys), frozenset(revoked), tuple(str(path) for path in files))
+    return KnownKeys(
+        frozenset(keys), frozenset(revoked), tuple(str(path) for path in files), frozenset(authorities)
+    )
 
 
 def _entries(text: str, name: str, path: str) -> Iterator[tuple[str, str, bytes]]:
@@ -79,8 +94,8 @@ def _entries(text: str, name: str, path: str) -> Iterator[tuple[str, str, bytes]
         except (IndexError, binascii.Error):
             log.warning("%s:%d: not a host key, passed over: %.60s", path, number, line)
             continue
-        if marker not in ("", "@revoked"):
-            log.info("%s:%d: %s is not supported, passed over", path, number, marker)
+        if marker not in ("", "@revoked", "@cert-authority"):
+            log.warning("%s:%d: %s means nothing, passed over", path, number, marker)
         elif _names(hosts, name):
             yield marker, kind, key
 
@@ -109,58 +124,189 @@ def fingerprint(key: bytes) -> str:
     return "SHA256:" + base64.b64encode(hashlib.sha256(key).digest()).decode().rstrip("=")
 
 
+def own_file() -> Path:
+    """Where keys are kept that a person accepted here: BranchLab's own known_hosts, beside its data."""
+    named = os.environ.get("BRANCHLAB_DATA")
+    folder = (
+        Path(named).expanduser().absolute()
+        if named
+        else platformdirs.user_data_path("branchlab", appauthor=False)
+    )
+    return folder / "known_hosts"
+
+
 def expected(host: Host, target: Target, files: Sequence[Path] | None) -> KnownKeys:
     """The keys that `host` may show: the one that the profile pins, else those of known_hosts files."""
     if host.host_key:
         return pinned(host.host_key)
-    paths = tuple(files) if files is not None else target.known_hosts
+    paths = tuple(files) if files is not None else (*target.known_hosts, own_file())
     found = known(paths, target.known_as)
-    if not found.keys and target.port != 22 and not target.alias:
+    if not found.keys and not found.authorities and target.port != 22 and not target.alias:
         # As ssh does: a key that is known for the name without a port will do.
         plain = known(paths, target.name.lower())
-        return KnownKeys(plain.keys, found.revoked | plain.revoked, plain.files)
+        return KnownKeys(plain.keys, found.revoked | plain.revoked, plain.files, plain.authorities)
     return found
 
 
-def prefer(transport: paramiko.Transport, keys: KnownKeys) -> None:
-    """Ask for a key of a type that is known, else a host with several would look unknown."""
-    options = transport.get_security_options()
+def preferred(types: Sequence[str], keys: KnownKeys) -> tuple[str, ...]:
+    """Types to ask for: those that are known first, else a host with several would look unknown."""
     wanted = set(keys.types)
     if "ssh-rsa" in wanted:  # one kind of key, three ways to sign
         wanted |= {"rsa-sha2-256", "rsa-sha2-512"}
-    first = [kind for kind in options.key_types if kind in wanted]
-    options.key_types = [*first, *(kind for kind in options.key_types if kind not in first)]
+    plain = [kind for kind in types if not kind.endswith(CERTIFIED)]
+    certified = [kind + CERTIFIED for kind in plain] if keys.authorities else []
+    first = [kind for kind in plain if kind in wanted]
+    return (*certified, *first, *(kind for kind in plain if kind not in first))
 
 
-def verify(host: Host, target: Target, transport: paramiko.Transport, keys: KnownKeys) -> None:
-    """Raise HostKeyRefused unless the key that the host showed is known."""
-    key = transport.get_remote_server_key()
-    kind, blob = key.get_name(), key.asbytes()
-    shown = f"{kind} {fingerprint(blob)}"
+def verify(
+    host: Host,
+    target: Target,
+    shown: paramiko.PKey,
+    keys: KnownKeys,
+    accept: Callable[[Offered], bool] | None = None,
+) -> None:
+    """Raise HostKeyRefused unless the key that the host showed is known, certified, or accepted now.
+
+    An unknown key is accepted by a person (`accept`), or by the user's own `StrictHostKeyChecking`. A changed
+    one never is.
+    """
+    kind, blob = shown.get_name(), shown.asbytes()
+    certificate = getattr(shown, "public_blob", None)
+    doubt = ""
+    if certificate is not None:
+        try:
+            kind, blob = certificates.certified(
+                certificate.key_blob, target.alias or target.name.lower(), keys.authorities, keys.revoked
+            )
+        except certificates.NotCertified as error:
+            kind, blob, doubt = error.kind, error.key, str(error)
+    print_ = f"{kind} {fingerprint(blob)}"
     if blob in keys.revoked:
-        raise HostKeyRefused(f"the key of {target} is marked as revoked: {shown}", host=host.name)
-    if (kind, blob) in keys.keys:
+        raise HostKeyRefused(f"the key of {target} is marked as revoked: {print_}", host=host.name)
+    if (kind, blob) in keys.keys or (certificate is not None and not doubt):
         return
-    look = f"On the host itself, `ssh-keygen -lf {_key_file(kind)}` shows"
-    line = f'host_key = "{kind} {base64.b64encode(blob).decode()}"'
-    if not keys.keys:
+    if doubt:
         raise HostKeyRefused(
-            f"the key of {target} is not known: {shown}",
+            f"{target} shows a certificate that does not count: {doubt}",
             host=host.name,
             tried=", ".join(keys.files),
-            advice=f"{look} its fingerprint. If it is the same, connect once by hand (ssh -p {target.port}"
-            f" {target.user}@{target.name}), or write in the profile: {line}",
+            advice="Let whoever runs that authority certify the host anew"
+            " (ssh-keygen -L -f FILE shows what a certificate says).",
         )
+    if keys.keys:
+        raise _changed(host, target, kind, print_, keys)
+    offered = Offered(host.name, str(target), kind, fingerprint(blob))
+    if target.strict in ("no", "accept-new") and not host.host_key:
+        log.warning("%s: its key %s is accepted, since StrictHostKeyChecking says so", target, print_)
+        if target.remembers:
+            remember(target, kind, blob)
+    elif target.strict != "yes" and accept is not None and accept(offered):
+        remember(target, kind, blob)
+    else:
+        raise _unknown(host, target, kind, blob, keys)
+
+
+def _unknown(host: Host, target: Target, kind: str, blob: bytes, keys: KnownKeys) -> HostKeyRefused:
+    line = f'host_key = "{kind} {base64.b64encode(blob).decode()}"'
+    known_as = target.known_as if target.alias else target.name
+    scan = f"ssh-keyscan -p {target.port} {known_as} | ssh-keygen -lf -" if not target.path else ""
+    if keys.authorities:
+        return HostKeyRefused(
+            f"the key of {target} is certified by none of the authorities that are known for it:"
+            f" {kind} {fingerprint(blob)}",
+            host=host.name,
+            tried=", ".join(keys.files),
+            advice="Its sshd_config needs a HostCertificate of that authority.",
+        )
+    return HostKeyRefused(
+        f"the key of {target} is not known: {kind} {fingerprint(blob)}",
+        host=host.name,
+        tried=", ".join(keys.files),
+        advice=f"On the host itself, `ssh-keygen -lf {_key_file(kind)}` shows its fingerprint"
+        + (f" (from afar: {scan})" if scan else "")
+        + ". If it is the same, answer yes where BranchLab asks (in a terminal, or in the window); or connect once"
+        f" by hand (ssh -p {target.port} {target.user}@{target.name}); or write in the profile: {line}",
+    )
+
+
+def _changed(host: Host, target: Target, kind: str, shown: str, keys: KnownKeys) -> HostKeyRefused:
     others = ", ".join(
         sorted(f"{known_kind} {fingerprint(known_key)}" for known_kind, known_key in keys.keys)
     )
-    raise HostKeyRefused(
+    out = [
+        f"ssh-keygen -f {shlex.quote(file)} -R '{target.known_as}'"
+        for file in keys.files
+        if _mentions(Path(file), target.known_as)
+    ]
+    return HostKeyRefused(
         f"the key of {target} is {shown}, and known is {others}: another machine may be answering",
         host=host.name,
         tried=", ".join(keys.files) or "the profile's host_key",
-        advice=f"{look} which is right. If the host was set up anew, take the old line out"
-        f" (ssh-keygen -R '{target.known_as}', or host_key in the profile) and store the new one.",
+        advice=f"On the host itself, `ssh-keygen -lf {_key_file(kind)}` shows which is right. If the host was"
+        f" set up anew, take the old line out ({'; '.join(out) or 'host_key in the profile'}) and store the new"
+        " one.",
     )
+
+
+def _mentions(path: Path, name: str) -> bool:
+    try:
+        text = path.read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return False
+    return any(True for _ in _entries(text, name, str(path)))
+
+
+def remember(target: Target, kind: str, key: bytes) -> None:
+    """Write a key into BranchLab's own known_hosts, whole or not at all. Raises HostTrouble."""
+    path, name = own_file(), target.known_as if not target.path else target.name
+    line = f"{name} {kind} {base64.b64encode(key).decode()}\n"
+    part = path.with_name(f"{path.name}.{os.getpid()}")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with _locked(path.with_name(f"{path.name}.lock")):
+            text = path.read_text(encoding="utf-8", errors="surrogateescape") if path.exists() else ""
+            if line in text.splitlines(keepends=True):
+                return
+            ending = "" if not text or text.endswith("\n") else "\n"
+            descriptor = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+            with os.fdopen(descriptor, "w", encoding="utf-8", errors="surrogateescape") as file:
+                file.write(text + ending + line)
+                file.flush()
+                os.fsync(descriptor)
+            part.replace(path)
+    except OSError as error:
+        raise HostTrouble(
+            f"the accepted key could not be kept in {path}: {error.strerror or error}",
+            advice="Free some space there, or name another folder in BRANCHLAB_DATA.",
+        ) from error
+
+
+@contextlib.contextmanager
+def _locked(path: Path) -> Iterator[None]:
+    """No second process does the same meanwhile. Raises OSError."""
+    with path.open("a+b") as file:
+        end = time.monotonic() + LOCKED_S
+        while not _lock(file.fileno()):
+            if time.monotonic() > end:
+                raise OSError(f"another process holds {path}")
+            time.sleep(0.05)
+        yield  # the lock ends with the file
+
+
+def _lock(descriptor: int) -> bool:
+    try:
+        try:
+            import fcntl
+        except ImportError:  # Windows
+            import msvcrt
+
+            msvcrt.locking(descriptor, msvcrt.LK_NBLCK, 1)  # type: ignore[attr-defined]
+        else:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        return False
+    return True
 
 
 def _key_file(kind: str) -> str:

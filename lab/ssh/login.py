@@ -1,79 +1,316 @@
-"""Lets the user in by a key: a file that was named, one of the agent's, or a default one."""
+"""Lets the user in: by a key that was named, one of the agent's or a usual one; by prompts; by a password."""
 
 from __future__ import annotations
 
-import contextlib
-import os
-from collections.abc import Iterator
+import re
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import paramiko
 
+from lab.credentials import Kind, Passwords
 from lab.errors import HostUnreachable
 from lab.model import Host
+from lab.ssh import keyfiles
 from lab.ssh.target import Target
+from lab.ssh.wire import CERTIFIED, Dialogue, Reply, Wire
+from lab.stop import Stop
 
 DEFAULT_KEYS = ("id_ed25519", "id_ecdsa", "id_rsa")
+ANSWER_S = 45.0
+"""How long a server may think about one step: PAM may be slow on purpose."""
+ROUNDS = 10
+"""So many times a server may ask in one conversation."""
+PASSPHRASES = 3
+PATIENCE_S = 20.0
+"""Whoever takes longer to answer may find that the server has given up meanwhile (LoginGraceTime)."""
+ONE_TIME = re.compile(
+    r"(?i)code|token|otp|one.?time|einmal|verif|pin\b|authenticator|duo|yubi|challenge|factor|unique"
+)
+"""Prompts for what no stored password can answer."""
 
 
 class AuthenticationRefused(HostUnreachable):
     """The host is there, and lets this user not in."""
 
 
-def authenticate(host: Host, target: Target, transport: paramiko.Transport) -> None:
-    """Authenticate, or raise AuthenticationRefused with all that was tried."""
-    tried: list[str] = []
-    for name, key in _keys(target, tried):
-        try:
-            further = transport.auth_publickey(target.user, key)
-        except paramiko.BadAuthenticationType as error:
-            raise AuthenticationRefused(
-                f"{target} takes no keys, only {', '.join(error.allowed_types)}",
-                host=host.name,
-                advice="Allow PubkeyAuthentication in its sshd_config; passwords come in a later version.",
-            ) from error
-        except paramiko.AuthenticationException as error:
-            tried.append(f"{name}: {str(error) or 'refused'}")
-            if not transport.is_active():
+class LoginPasswordRefused(AuthenticationRefused):
+    """The host did not take the password. It was offered once."""
+
+
+class TookTooLong(AuthenticationRefused):
+    """The server gave up while a person was asked: it is worth trying again, with what is known now."""
+
+
+@dataclass(slots=True)
+class Login:
+    """One attempt to log in, and what was tried in it."""
+
+    host: Host
+    target: Target
+    wire: Wire
+    passwords: Passwords
+    stop: Stop | None = None
+    tried: list[str] = field(default_factory=list)
+    asked_s: float = 0.0
+    wrong: bool = False
+    """A password was refused."""
+    used: set[str] = field(default_factory=set)
+    dialogue: Dialogue = field(init=False)
+
+    def authenticate(self) -> None:
+        """Log in, or raise AuthenticationRefused with all that was tried."""
+        self.dialogue = Dialogue(self.wire, self.target.user, max(ANSWER_S, self.target.connect_s), self.stop)
+        reply = self.dialogue.none()
+        for _ in range(ROUNDS):
+            if reply.word != "no":
                 break
-            continue
-        if further:
-            raise AuthenticationRefused(
-                f"{target} wants {', '.join(further)} beside the key, which this version cannot give",
-                host=host.name,
+            reply, went_on = self._step(reply)
+            if not went_on:
+                break
+        if reply.word != "in":
+            raise self._refused(reply)
+
+    def _step(self, reply: Reply) -> tuple[Reply, bool]:
+        """One step of what the server wants (it may want several); whether that went well."""
+        for method in self.target.methods:
+            if method in reply.methods:
+                reply = WAYS[method](self, reply)
+                if reply.word != "no" or reply.partly:
+                    return reply, True
+        return reply, False
+
+    # Keys
+
+    def by_key(self, reply: Reply) -> Reply:
+        """Offer key after key until one is taken."""
+        with ExitStack() as stack:
+            for name, public, sign in self._keys(stack):
+                answer = self._offered(name, public, sign)
+                if answer is None:
+                    continue
+                if answer.word == "no" and not answer.partly:
+                    reply = answer
+                    if "publickey" not in answer.methods:
+                        break
+                    continue
+                return answer
+        return Reply("no", reply.methods)
+
+    def _offered(
+        self, name: str, public: keyfiles.Public | None, sign: Callable[[], paramiko.PKey | None]
+    ) -> Reply | None:
+        """Ask whether the public half will do before anybody is asked for a passphrase."""
+        if public is not None:
+            answer = self.dialogue.would_take(self._algorithm(public.kind), public.blob)
+            if answer.word != "key-ok":
+                self._note(f"{name}: {'refused' if answer.word == 'no' else answer.word}", public.kind)
+                return answer
+        key = sign()
+        if key is None:
+            return None
+        shown = keyfiles.Public(key.get_name(), key.asbytes())
+        if public is not None:
+            shown = public
+        algorithm = self._algorithm(shown.kind)
+        answer = self.dialogue.key(
+            algorithm, shown.blob, lambda data: bytes(key.sign_ssh_data(data, algorithm))
+        )
+        if answer.word == "no" and not answer.partly:
+            self._note(f"{name}: refused", shown.kind)
+        return answer
+
+    def _note(self, text: str, kind: str) -> None:
+        if kind.startswith("ssh-rsa"):
+            text += f" (as {self._algorithm(kind)}"
+            if not self.wire.signatures:
+                text += "; a server of before 2017 knows RSA keys only with SHA-1, `ssh-rsa`: use Ed25519 or ECDSA"
+            text += ")"
+        self.tried.append(text)
+
+    def _algorithm(self, kind: str) -> str:
+        """How a key of this type signs: RSA keys in one of two ways, as the server has it."""
+        if not kind.startswith("ssh-rsa"):
+            return kind
+        names = self.wire.signatures
+        weaker = "rsa-sha2-512" not in names and "rsa-sha2-256" in names
+        return ("rsa-sha2-256" if weaker else "rsa-sha2-512") + (CERTIFIED if CERTIFIED in kind else "")
+
+    def _keys(
+        self, stack: ExitStack
+    ) -> Iterator[tuple[str, keyfiles.Public | None, Callable[[], paramiko.PKey | None]]]:
+        """Keys to offer: those named, then the agent's, then the usual ones if none is named."""
+        held: dict[bytes, paramiko.AgentKey] = {}
+        try:
+            held = {key.blob: key for key in stack.enter_context(keyfiles.agent(self.target.agent))}
+        except (OSError, paramiko.SSHException) as error:
+            self.tried.append(f"the SSH agent: {error or type(error).__name__}")
+        offered: set[bytes] = set()
+        for path in self.target.keys:
+            yield from self._file(path, held, offered)
+        if not self.target.only_named:
+            for blob, key in held.items():
+                if blob not in offered:
+                    yield _of_agent(key)
+        if not self.target.keys:
+            for name in DEFAULT_KEYS:
+                path = Path("~/.ssh").expanduser() / name
+                if path.exists():
+                    yield from self._file(path, held, offered)
+
+    def _file(
+        self, path: Path, held: dict[bytes, paramiko.AgentKey], offered: set[bytes]
+    ) -> Iterator[tuple[str, keyfiles.Public | None, Callable[[], paramiko.PKey | None]]]:
+        try:
+            public = keyfiles.public(path)
+            if public is not None:
+                if public.blob in offered:
+                    return
+                offered.add(public.blob)
+                if public.blob in held:
+                    yield _of_agent(held[public.blob])
+                    return
+            key = None if keyfiles.locked(path) else keyfiles.private(path, None)
+            certificate = path.with_name(f"{path.name}-cert.pub")
+            if certificate.exists():
+                words = certificate.read_text().split()
+                blob = paramiko.pkey.PublicBlob.from_string(" ".join(words[:2]))
+                yield (
+                    str(certificate),
+                    keyfiles.Public(blob.key_type, blob.key_blob),
+                    lambda: key or self._unlocked(path),
+                )
+            yield str(path), public, lambda: key or self._unlocked(path)
+        except (keyfiles.Unusable, OSError, ValueError) as error:
+            self.tried.append(f"{path}: {error}")
+
+    def _unlocked(self, path: Path) -> paramiko.PKey | None:
+        """The key in an encrypted file, its passphrase found or asked for."""
+        for _ in range(PASSPHRASES):
+            secret = self._secret(str(path), Kind.KEY)
+            if secret is None:
+                self.tried.append(f"{path}: the host would take it, and its passphrase is not known")
+                return None
+            key = keyfiles.private(path, secret)
+            if key is not None:
+                return key
+            self.passwords.refused(str(path), Kind.KEY)
+        self.tried.append(f"{path}: the passphrase is wrong")
+        return None
+
+    def _secret(self, target: str, kind: Kind) -> str | None:
+        begin = time.monotonic()
+        try:
+            return self.passwords.password(target, self.host.name, kind)
+        finally:
+            self.asked_s += time.monotonic() - begin
+
+    # Passwords and prompts
+
+    def by_password(self, reply: Reply) -> Reply:
+        """Offer the password once."""
+        if self.wrong:  # by prompts already
+            return reply
+        secret = self._secret(str(self.target), Kind.LOGIN)
+        if secret is None:
+            self.tried.append("password: none is known")
+            return reply
+        answer = self.dialogue.password(secret)
+        self.used.add("password")
+        if answer.word == "change":
+            self.tried.append("password: the host wants it to be changed first; log in by hand to do so")
+            return Reply("no", reply.methods)
+        return self._judged(answer, "password")
+
+    def by_prompts(self, reply: Reply) -> Reply:
+        """Answer what the server asks: the first hidden prompt by the password, others by the person."""
+        answer = self.dialogue.interactive()
+        asked: list[str] = []
+        for _ in range(ROUNDS):
+            if answer.word != "prompts":
+                break
+            answers: list[str] = []
+            for text, visible in answer.prompts:
+                if text in asked and "password" in self.used:  # the same once more: it was wrong
+                    return self._judged(Reply("no", reply.methods), "keyboard-interactive")
+                given = self._prompted(answer.title, text, visible)
+                if given is None:
+                    self.tried.append(f"keyboard-interactive: asks {text.strip()!r}, and nobody is there")
+                    return Reply("no", reply.methods)
+                asked.append(text)
+                answers.append(given)
+            answer = self.dialogue.answer(answers)
+        return self._judged(answer, "keyboard-interactive")
+
+    def _prompted(self, title: str, text: str, visible: bool) -> str | None:
+        if not visible and "password" not in self.used and not ONE_TIME.search(text):
+            secret = self._secret(str(self.target), Kind.LOGIN)
+            if secret is not None:
+                self.used.add("password")
+            return secret
+        begin = time.monotonic()
+        try:
+            lines = [part.strip() for part in (title, text) if part.strip()]
+            given = self.passwords.answer(f"{self.host.name} ({self.target}) asks: {' '.join(lines)} ")
+            self.wire.one_time = self.wire.one_time or given is not None
+            return given
+        finally:
+            self.asked_s += time.monotonic() - begin
+
+    def _judged(self, answer: Reply, method: str) -> Reply:
+        if answer.word == "no" and not answer.partly:
+            self.tried.append(f"{method}: refused")
+            if "password" in self.used:
+                self.wrong = True
+                self.passwords.refused(str(self.target), Kind.LOGIN)
+        return answer
+
+    # The end
+
+    def _refused(self, reply: Reply) -> AuthenticationRefused:
+        tried = "; ".join(self.tried) or "no key was found"
+        if reply.word == "gone":
+            if self.asked_s > PATIENCE_S:
+                return TookTooLong(
+                    f"{self.target} gave up while the answer was waited for", host=self.host.name
+                )
+            keys = sum("refused" in text for text in self.tried)
+            return AuthenticationRefused(
+                f"{self.target} ended the connection after {keys or 'no'} refused attempts to log in",
+                host=self.host.name,
+                tried=tried,
+                advice="Servers allow six or fewer (MaxAuthTries). Name the right key: key in the profile, or"
+                " IdentityFile with IdentitiesOnly in ~/.ssh/config.",
             )
-        return
-    raise AuthenticationRefused(
-        f"{target} did not let {target.user} in",
-        host=host.name,
-        tried="; ".join(tried) or "no key was found",
-        advice="Put the public key into ~/.ssh/authorized_keys there, and name the private one in the profile"
-        ' (key = "~/.ssh/..."); a key with a passphrase must be in the agent (ssh-add). Passwords come in a'
-        " later version.",
-    )
+        if self.wrong:
+            return LoginPasswordRefused(
+                f"{self.target} did not take the password",
+                host=self.host.name,
+                tried=tried,
+                advice="Look whether it is the password of this user on this host; it was offered once, and is not"
+                " tried again.",
+            )
+        takes = ", ".join(reply.methods) or "nothing"
+        further = " after a first step succeeded" if reply.partly else ""
+        return AuthenticationRefused(
+            f"{self.target} did not let {self.target.user} in{further}; it takes {takes}",
+            host=self.host.name,
+            tried=tried,
+            advice='Name a key that it knows (key = "~/.ssh/...") and put its public half into'
+            " ~/.ssh/authorized_keys there. Passwords and passphrases: answer in a terminal, or in the window; or"
+            " store them in the keyring; or hand them over in a file descriptor (the guide, Connecting).",
+        )
 
 
-def _keys(target: Target, tried: list[str]) -> Iterator[tuple[str, paramiko.PKey]]:
-    """Keys to try: those named, then the agent's, then the default ones if none is named."""
-    folder = Path("~/.ssh").expanduser()
-    for path in target.keys:
-        yield from _key(path, tried)
-    # paramiko leaks its socket where the variable names an agent that is gone.
-    if os.name == "nt" or Path(os.environ.get("SSH_AUTH_SOCK", "")).is_socket():
-        with contextlib.closing(paramiko.Agent()) as agent:
-            for key in agent.get_keys():
-                yield f"agent: {key.comment or key.get_name()}", key
-    if not target.keys:
-        for name in DEFAULT_KEYS:
-            if (folder / name).exists():
-                yield from _key(folder / name, tried)
+WAYS = {
+    "publickey": Login.by_key,
+    "keyboard-interactive": Login.by_prompts,
+    "password": Login.by_password,
+}
 
 
-def _key(path: Path, tried: list[str]) -> Iterator[tuple[str, paramiko.PKey]]:
-    try:
-        yield str(path), paramiko.PKey.from_path(path)
-    except paramiko.PasswordRequiredException:
-        tried.append(f"{path}: has a passphrase")
-    except (paramiko.SSHException, paramiko.pkey.UnknownKeyType, OSError, ValueError, TypeError) as error:
-        needs = "passphrase" in str(error).lower() or "password" in str(error).lower()
-        tried.append(f"{path}: has a passphrase" if needs else f"{path}: {error}")
+def _of_agent(key: paramiko.AgentKey) -> tuple[str, keyfiles.Public, Callable[[], paramiko.PKey]]:
+    return f"agent: {key.comment or key.get_name()}", keyfiles.Public(key.get_name(), key.blob), lambda: key

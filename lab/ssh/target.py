@@ -2,22 +2,32 @@
 
 from __future__ import annotations
 
-import getpass
-import logging
+import hashlib
 import os
 import re
-from dataclasses import dataclass
+import socket
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
-
-import paramiko
 
 from lab.errors import BadInput
 from lab.model import Host
+from lab.ssh.config import Settings, me, settings
 
-log = logging.getLogger(__name__)
-
-MATCHED = frozenset(("all", "host", "originalhost", "user", "localuser"))
-"""Criteria of `Match` in ~/.ssh/config that are understood; blocks with others are skipped with a notice."""
+CONNECT_S = 15.0
+"""How long connecting may take, where `ConnectTimeout` says nothing else."""
+SILENT_S = 15.0
+"""A host that said nothing for so long, although it was asked, is lost."""
+KEEP_ALIVE_S = 5.0
+"""A host that said nothing for so long is asked for a sign of life."""
+ALGORITHMS = ("ciphers", "macs", "kexalgorithms", "hostkeyalgorithms")
+METHODS = {
+    "publickey": "pubkeyauthentication",
+    "keyboard-interactive": "kbdinteractiveauthentication",
+    "password": "passwordauthentication",
+}
+"""Ways to log in, in the order in which they are tried, and what switches each off."""
+STRICT = {"true": "yes", "false": "no", "off": "no"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,9 +41,27 @@ class Target:
     """Of a UNIX socket; then `name` and `port` are only for messages."""
     alias: str = ""
     keys: tuple[Path, ...] = ()
+    only_named: bool = False
+    """Of the agent's keys, only those that are named."""
+    agent: str = "SSH_AUTH_SOCK"
+    """The agent's socket: `SSH_AUTH_SOCK`, a path, or `none`."""
+    methods: tuple[str, ...] = tuple(METHODS)
     known_hosts: tuple[Path, ...] = ()
+    strict: str = "ask"
+    """What to do about an unknown host key: yes (refuse), ask, accept-new, no. A changed one is always refused."""
+    remembers: bool = True
+    """Whether accepted keys are to be kept."""
     jump: str = ""
     command: str = ""
+    family: int = socket.AF_UNSPEC
+    bind: str = ""
+    connect_s: float = CONNECT_S
+    keep_alive_s: float = KEEP_ALIVE_S
+    silent_s: float = SILENT_S
+    algorithms: Mapping[str, str] = field(default_factory=dict)
+    """Lists of `Ciphers` and the like, by keyword in lower case."""
+    unheeded: tuple[str, ...] = ()
+    """What the configuration says of this host and has no effect here."""
 
     @property
     def known_as(self) -> str:
@@ -46,43 +74,164 @@ class Target:
 
 
 def resolve(host: Host, config: Path | None = None) -> Target:
-    """What `host.ssh` means. Raises BadInput if it means nothing."""
+    """What `host.ssh` means. Raises BadInput if it, or the configuration, means nothing."""
     if host.ssh.startswith("unix:"):
         path = host.ssh.removeprefix("unix:")
         if not path.startswith("/"):
             raise BadInput(f"{host.ssh!r} needs an absolute path", host=host.name, advice="Write unix:/path.")
         own = (Path(host.key).expanduser(),) if host.key else ()
-        return Target(name=host.name, user=_me(), path=path, keys=own)
-    user, name, port = split(host.ssh)
-    if not name:
+        return Target(name=host.name, user=me(), path=path, keys=own)
+    user, name, port = split(host.ssh.removeprefix("ssh://"))
+    if not name or name.startswith("-"):
         raise BadInput(
             f"{host.ssh!r} is no address for SSH",
             host=host.name,
             advice="Write [user@]name[:port], a name from ~/.ssh/config, or unix:/path.",
         )
-    said = _config(config or Path("~/.ssh/config").expanduser()).lookup(name)
-    files = said.get("userknownhostsfile", "~/.ssh/known_hosts ~/.ssh/known_hosts2").split()
-    keys = [host.key] if host.key else list(said.get("identityfile", []))
-    jump, command = said.get("proxyjump", ""), said.get("proxycommand", "")
+    try:
+        said = settings(name, user, port, config)
+        return _target(said, host, user, name, port)
+    except BadInput as error:
+        error.host = host.name
+        raise
+    except ValueError as error:
+        raise BadInput(f"the SSH configuration of {name} is wrong: {error}", host=host.name) from error
+
+
+def _target(said: Settings, host: Host, user: str, name: str, port: int) -> Target:
+    user = user or said.one("user") or me()
+    port = port or int(said.one("port", "22"))
+    where = said.one("hostname", name).replace("%h", name).replace("%%", "%")
+    alias = said.one("hostkeyalias")
+    jump, command = said.one("proxyjump"), said.one("proxycommand")
+    tokens = _tokens(name, where, user, port, alias, jump)
+    files = [
+        *_files(said.values.get("userknownhostsfile", ("~/.ssh/known_hosts ~/.ssh/known_hosts2",)), tokens),
+        *_files(
+            said.values.get("globalknownhostsfile", ("/etc/ssh/ssh_known_hosts /etc/ssh/ssh_known_hosts2",)),
+            tokens,
+        ),
+    ]
+    own = _files(said.values.get("userknownhostsfile", ("~",)), tokens)
+    strict = said.one("stricthostkeychecking", "ask")
+    strict = STRICT.get(strict, strict)
+    unheeded = list(said.unheeded)
+    if strict == "no":
+        unheeded.append("StrictHostKeyChecking no (a changed host key is refused all the same)")
+    keep_alive_s, silent_s, slower = _patience(said)
+    unheeded += slower
     return Target(
-        name=said.get("hostname", name),
-        user=user or said.get("user", "") or _me(),
-        port=port or int(said.get("port", 22)),
-        alias=said.get("hostkeyalias", ""),
-        keys=tuple(Path(key).expanduser() for key in keys),
-        known_hosts=tuple(Path(file).expanduser() for file in [*files, "/etc/ssh/ssh_known_hosts"]),
-        jump="" if jump.lower() == "none" else jump,
-        command="" if command.lower() == "none" else command,
+        name=where,
+        user=user,
+        port=port,
+        alias=alias,
+        keys=(Path(host.key).expanduser(),) if host.key else _keys(said, tokens),
+        only_named=said.one("identitiesonly") == "yes",
+        agent=_agent(said.one("identityagent", "SSH_AUTH_SOCK"), tokens),
+        methods=_methods(said),
+        known_hosts=tuple(files),
+        strict=strict,
+        remembers=any(path != Path(os.devnull) for path in own),
+        jump="" if jump.lower() == "none" else expanded(jump, tokens),
+        command="" if command.lower() == "none" else expanded(command, tokens),
+        family={"inet": socket.AF_INET, "inet6": socket.AF_INET6}.get(
+            said.one("addressfamily"), socket.AF_UNSPEC
+        ),
+        bind=said.one("bindaddress"),
+        connect_s=_seconds(said.one("connecttimeout"), CONNECT_S) or CONNECT_S,
+        keep_alive_s=keep_alive_s,
+        silent_s=silent_s,
+        algorithms={key: said.one(key) for key in ALGORITHMS if said.one(key)},
+        unheeded=tuple(unheeded),
     )
 
 
-def _me() -> str:
-    """The user of this process. Not $LOGNAME first: `setpriv` and `runuser` leave it behind."""
-    try:
-        import pwd
-    except ImportError:
-        return getpass.getuser()
-    return pwd.getpwuid(os.getuid()).pw_name
+def _tokens(name: str, where: str, user: str, port: int, alias: str, jump: str) -> dict[str, str]:
+    """Tokens of ssh_config(5), TOKENS."""
+    here, home = socket.gethostname(), str(Path("~").expanduser())
+    mixed = f"{here}{where}{port}{user}{jump if jump.lower() != 'none' else ''}"
+    return {
+        "%": "%",
+        "C": hashlib.sha1(mixed.encode()).hexdigest(),  # noqa: S324 - a name, as ssh makes it
+        "d": home,
+        "h": where,
+        "i": str(os.getuid()) if hasattr(os, "getuid") else "",
+        "j": jump,
+        "k": alias or name,
+        "L": here.partition(".")[0],
+        "l": here,
+        "n": name,
+        "p": str(port),
+        "r": user,
+        "u": me(),
+    }
+
+
+def expanded(text: str, tokens: Mapping[str, str]) -> str:
+    """`text` with the tokens of ssh_config(5) in it expanded. Raises ValueError for an unknown one."""
+
+    def token(found: re.Match[str]) -> str:
+        if found[1] not in tokens:
+            raise ValueError(f"there is no %{found[1]} in {text!r}")
+        return tokens[found[1]]
+
+    return re.sub(r"%(.?)", token, text)
+
+
+def _path(text: str, tokens: Mapping[str, str]) -> Path:
+    text = re.sub(r"\$\{(\w+)\}", lambda found: os.environ.get(found[1], ""), expanded(text, tokens))
+    return Path(text).expanduser()
+
+
+def _files(values: Sequence[str], tokens: Mapping[str, str]) -> list[Path]:
+    """Paths from lists with blanks between them. A piece that begins like no path belongs to the one before."""
+    words: list[str] = []
+    for value in values:
+        for word in value.split(" "):
+            if words and word and not word.startswith(("/", "~", "%", "$", "\\")) and word[1:2] != ":":
+                words[-1] += f" {word}"
+            elif word:
+                words.append(word)
+    return [_path(word, tokens) for word in words if word.lower() != "none"]
+
+
+def _keys(said: Settings, tokens: Mapping[str, str]) -> tuple[Path, ...]:
+    named = said.values.get("identityfile", ())
+    return tuple(_path(name, tokens) for name in named if name.lower() != "none")
+
+
+def _agent(value: str, tokens: Mapping[str, str]) -> str:
+    if value in ("SSH_AUTH_SOCK", "none"):
+        return value
+    if value.startswith("$"):
+        return os.environ.get(value.strip("${}"), "") or "none"
+    return str(_path(value, tokens))
+
+
+def _methods(said: Settings) -> tuple[str, ...]:
+    wanted = said.one("preferredauthentications")
+    order = [name for name in wanted.split(",") if name in METHODS] if wanted else list(METHODS)
+    return tuple(name for name in order if said.one(METHODS[name], "yes") not in ("no", "false"))
+
+
+def _seconds(text: str, default: float) -> float:
+    """A time as sshd_config(5) writes it: 90, 1m30s. Raises ValueError."""
+    if not text or text == "none":
+        return default
+    if not re.fullmatch(r"(\d+[smhdwSMHDW]?)+", text):
+        raise ValueError(f"{text!r} is no time")
+    units = {"": 1, "s": 1, "m": 60, "h": 3600, "d": 86400, "w": 604800}
+    return float(sum(int(n) * units[unit.lower()] for n, unit in re.findall(r"(\d+)([smhdwSMHDW]?)", text)))
+
+
+def _patience(said: Settings) -> tuple[float, float, list[str]]:
+    """After how long a silent host is asked, and given up. Longer than usual is not heeded, and named."""
+    every = _seconds(said.one("serveraliveinterval"), 0)
+    if not every:
+        return KEEP_ALIVE_S, SILENT_S, []
+    limit = every * max(1, int(said.one("serveralivecountmax", "3")))
+    slower = [f"ServerAliveInterval {every:g} (a host that is silent for {SILENT_S:g} s is lost)"]
+    return min(every, KEEP_ALIVE_S), min(limit, SILENT_S), slower if limit > SILENT_S else []
 
 
 def split(text: str) -> tuple[str, str, int]:
@@ -99,47 +248,3 @@ def split(text: str) -> tuple[str, str, int]:
     ):
         return "", "", 0
     return user, found[1] or found[2], int(found[3] or 0)
-
-
-def _config(path: Path) -> paramiko.SSHConfig:
-    try:
-        text = path.read_text(encoding="utf-8", errors="replace")
-    except OSError:
-        return paramiko.SSHConfig.from_text("")
-    try:
-        return paramiko.SSHConfig.from_text(understood(text, str(path)))
-    except paramiko.SSHException as error:
-        raise BadInput(f"{path} cannot be read as an SSH configuration: {error}") from error
-
-
-def understood(text: str, path: str) -> str:
-    """An SSH configuration without the parts that cannot be honoured here; each is named in the log."""
-    kept: list[str] = []
-    skipping = False
-    for number, line in enumerate(text.splitlines(), 1):
-        words = re.split(r"[\s=]+", line.strip())
-        keyword = words[0].lower()
-        if keyword == "match":
-            criteria = {word.lower().lstrip("!") for word in words[1:] if word.lower().lstrip("!") in MATCHED}
-            skipping = not criteria or bool(_foreign(words[1:]))
-            if skipping:
-                log.warning("%s:%d: skipped, since it cannot be told here: %s", path, number, line.strip())
-        elif keyword == "host":
-            skipping = False
-        elif keyword == "include":
-            log.warning("%s:%d: not followed: %s", path, number, line.strip())
-            continue
-        if not skipping:
-            kept.append(" ".join(words) if keyword == "match" else line)  # paramiko takes no `=` in a Match
-    return "\n".join(kept) + "\n"
-
-
-def _foreign(words: list[str]) -> list[str]:
-    """Criteria of a `Match` line that are not understood. All but `all` take one value."""
-    foreign, at = [], 0
-    while at < len(words) and words[at]:
-        criterion = words[at].lower().lstrip("!")
-        if criterion not in MATCHED:
-            foreign.append(criterion)
-        at += 1 if criterion in ("all", "canonical", "final") else 2
-    return foreign

@@ -1,0 +1,194 @@
+"""The plan as a page for a change board: what is changed on which host, how it ends, what is never touched."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from urllib.parse import urlsplit
+
+from lab import asking, design, units
+from lab.model import Experiment, Host, Lab, Role
+from lab.rig import planning
+from lab.rig.checking import service_folders
+from lab.rig.hosts import LEASE_S, owner
+from lab.rig.workplace import PROXY_PORT
+from lab.vcs import Driver
+
+OUTLASTS_S = LEASE_S + 5
+"""So long at most a change outlives BranchLab: a lease, and the few seconds that its watcher takes."""
+
+_NEVER = (
+    "Other nftables tables, firewall rules, addresses, routes and settings of the system.",
+    "Traffic to any other address than those of the office hosts above; BranchLab's own SSH, which is neither limited"
+    " nor counted.",
+    "The system's own Apache, and anything in /etc. No package is installed and nothing is started at boot.",
+    "Objects of others in a proxy's cache: only those below the repository's root are listed, filled and deleted.",
+    "Queues that somebody set up, unless they are proved to come back the same and that was agreed to.",
+)
+
+
+def page(lab: Lab, experiment: Experiment, driver: Driver, duration: str = "") -> str:
+    """The whole page, in Markdown. `duration` is what is known of how long it takes. No host is asked.
+
+    Raises BadInput if the experiment cannot be planned or the profile lacks what it needs.
+    """
+    commands = planning.commands(lab, experiment, driver)
+    parts = [
+        [f"# Changes for “{experiment.name}” in the lab “{lab.name}”"],
+        _what(lab, experiment, duration),
+        ["## What is changed on each host, and how it ends"],
+        _ends(),
+        *(_host(lab, host, experiment) for host in lab.hosts),
+        ["## Repository", "", *_repository(experiment)],
+        ["## What is never touched", "", *(f"- {text}" for text in _NEVER)],
+        ["## What the run may ask for", "", *_questions(experiment)],
+        ["## To take everything back at once", "", *_revert(lab)],
+        ["## Commands, in the order of a run", "", "Capitals stand for what a run fills in."],
+        *(_commands(host, told) for host, told in commands.items()),
+    ]
+    return "\n\n".join("\n".join(part) for part in parts) + "\n"
+
+
+def _ends() -> list[str]:
+    return [
+        "Each change is written down on its host before it is made, and lasts while BranchLab renews a lease of"
+        f" {LEASE_S:.0f} s. It is taken back when the run ends, however it ends; when BranchLab, its machine or the"
+        " network to it is gone, a watcher on the host takes it back by itself. A host that restarts comes up"
+        " without line and counters; folders that were left are removed by `branchlab revert`. Each change, and"
+        " its end, is one line in that host's journal (tag `branchlab`): who, from where, what.",
+    ]
+
+
+def _what(lab: Lab, experiment: Experiment, duration: str) -> list[str]:
+    me = owner()
+    lines = "; ".join(units.line_text(line) for line in experiment.lines)
+    states = ", ".join(state.key for state in experiment.states)
+    return [
+        f"- What: {len(design.trials(experiment))} trials of {', '.join(experiment.operations)};"
+        f" lines: {lines}; proxy: {states}",
+        f"- Asked by: {me['user']} on {me['controller']}",
+        "- When: ____________________",
+        f"- Expected duration: {duration or 'not known, since nothing of this experiment was measured yet'}",
+        f"- Profile: {lab.path or lab.name}",
+    ]
+
+
+def _host(lab: Lab, host: Host, experiment: Experiment) -> list[str]:
+    rights = {"none": "nothing here is done as root", "direct": "logs in as root, or has the rights already"}
+    addresses = ", ".join(address for address in (host.address, host.address6) if address) or "no address"
+    changes = [*_leased(lab, host, experiment), *_kept(host)]
+    return [
+        f"### {host.name} ({host.role.value}, {addresses})",
+        "",
+        f"SSH to `{host.ssh}`; {rights.get(host.root, f'root by {host.root}')}."
+        f" Ports: {'; '.join(_ports(host, experiment))}.",
+        "",
+        "| change | how it ends | outlasts BranchLab by at most |",
+        "| --- | --- | --- |",
+        *("| " + " | ".join(_cell(text) for text in change) + " |" for change in changes),
+    ]
+
+
+def _leased(lab: Lab, host: Host, experiment: Experiment) -> Iterator[tuple[str, str, str]]:
+    """Changes under a lease: what, its undo, how long it can stay."""
+    soon = f"{OUTLASTS_S:.0f} s"
+    shaped = [line for line in experiment.lines if line.limited or line.delayed]
+    if host == (lab.having(Role.ROUTER) or lab.having(Role.SERVER))[0] and shaped:
+        office = [one for one in lab.hosts if one.role in (Role.CLIENT, Role.PROXY)]
+        to = ", ".join(address for one in office for address in (one.address, one.address6) if address)
+        yield (
+            f"the line towards {to} limited (tc, a device ifb): {'; '.join(map(units.line_text, shaped))}",
+            "our queues deleted after each trial; what stood there before is back",
+            soon,
+        )
+        if host.delay and any(line.delayed for line in shaped):
+            yield (
+                f"packets held back at {host.delay}, where the kernel has no netem",
+                "no longer held back",
+                soon,
+            )
+    for folder in service_folders(host):
+        if host.role is Role.SERVER and not experiment.data:
+            continue
+        yield f"an Apache of BranchLab's own in {folder}", "stopped, its folder removed", soon
+    if host.role is Role.CLIENT or (host.role is Role.SERVER and experiment.data):
+        what = "working copies" if host.role is Role.CLIENT else "a repository made for this run"
+        yield f"a scratch folder below the temporary folder: {what}", "removed", soon
+    if host.root != "none":
+        yield "bytes counted per host (nftables table `inet branchlab`)", "the table deleted", soon
+
+
+def _kept(host: Host) -> Iterator[tuple[str, str, str]]:
+    """What is no lease's: it stays, or only the end of a run removes it."""
+    if host.role is Role.PROXY and host.cache is not None:
+        yield (
+            f"objects of the repository filled and purged in {host.cache.folder}",
+            "what the run brought in is purged at its end",
+            "until the next run, or the cache's own cleaning, if the run was killed",
+        )
+        if host.services:
+            yield f"the folder {host.cache.folder}", "kept empty for the next run", "until `branchlab forget`"
+    yield (
+        "the agent, in the user's cache folder (`~/.cache/branchlab`)",
+        "kept for the next run",
+        "until `branchlab forget`",
+    )
+
+
+def _ports(host: Host, experiment: Experiment) -> Iterator[str]:
+    yield "none for SSH (a UNIX socket)" if host.ssh.startswith("unix:") else "SSH as above"
+    if host.role is Role.SERVER:
+        yield f"TCP {urlsplit(experiment.repository).port or 80} for the repository"
+        if any(line.limited or line.delayed for line in experiment.lines):
+            yield "one free TCP and UDP port while a line is probed"
+    if host.role is Role.PROXY:
+        yield f"TCP {urlsplit(host.url or '').port or PROXY_PORT} for the proxy"
+
+
+def _repository(experiment: Experiment) -> list[str]:
+    """What happens to the repository."""
+    if experiment.data:
+        return ["It is made for this run, and removed with it. No other repository is changed."]
+    added = planning.revisions(experiment)
+    if not added:
+        return [f"{experiment.repository} is read, and nothing in it is changed."]
+    more = (
+        " A refill of the cache, or what a run that was cut off left, may add some."
+        if planning.refills(experiment)
+        else ""
+    )
+    return [
+        f"{experiment.repository} is read. Changes are made below {experiment.scratch} alone, a place that was made"
+        f" and marked for it: {added} revisions, locks among them in copies only.{more} The run's own folder there"
+        " is deleted at its end; revisions of a repository stay for ever.",
+    ]
+
+
+def _questions(experiment: Experiment) -> list[str]:
+    may = asking.possible(experiment)
+    if not may:
+        return ["Nothing: neither a line nor a cache is changed."]
+    return [
+        *(f"- `{kind}`: {asking.KINDS[kind]}" for kind in may),
+        "",
+        "It asks only where it finds such a thing, before anything is changed; `branchlab check PROFILE` tells it"
+        f" beforehand. A run that nobody watches is told with `{asking.flag(may)}`, or fewer;"
+        f" `{asking.flag([])}` runs only if nothing has to be asked.",
+    ]
+
+
+def _revert(lab: Lab) -> list[str]:
+    return [
+        f"    branchlab revert {lab.path or 'PROFILE'}",
+        "",
+        "from any machine that reaches the hosts, at any time, also twice; with `--force` while the run goes on,"
+        " which then fails. Without it: end BranchLab, and the hosts take everything back by themselves within"
+        f" {OUTLASTS_S:.0f} s.",
+    ]
+
+
+def _commands(host: str, told: Iterable[str]) -> list[str]:
+    return [f"### On {host}", "", *(f"    {text}" for text in told)]
+
+
+def _cell(text: str) -> str:
+    return text.replace("|", "\\|").replace("\n", " ")

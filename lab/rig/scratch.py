@@ -1,0 +1,335 @@
+"""A repository that belongs to others: looked at, and changed below one marked place in it and nowhere else."""
+
+from __future__ import annotations
+
+import logging
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from urllib.parse import quote, unquote, urlsplit
+
+from lab import places
+from lab.credentials import Passwords
+from lab.errors import BadInput, HostTrouble, LabError
+from lab.model import CHANGING, Experiment, Host, Lab, Role
+from lab.rig.hosts import LEASE_S, Connected, connected, in_role, only, owner
+from lab.rig.subversion import Seen, Svn
+from lab.stop import Stop
+from lab.vcs import Driver
+
+log = logging.getLogger(__name__)
+
+MARK = "branchlab:scratch"
+"""The property of a place where BranchLab may change things: the repository's UUID and the place's own path in it.
+
+A copy of the place carries the property along, and is told from it by its path.
+"""
+NO_FOLDER = "/dev/null/branchlab"
+"""As the tool's private folder: nothing is read there, and nothing can be written."""
+_RUN = re.compile(r"run-[0-9a-f]{8}")
+_COMMITTED = re.compile(r"revision (\d+)")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Own:
+    """A repository as it is, as it was when the run began."""
+
+    url: str
+    root: str
+    uuid: str
+    revision: int
+    """the newest one then: what Get, History and the rest name"""
+    place: str
+    """URL of the marked place; empty where the experiment changes nothing"""
+
+
+def filled(text: str, server: Host) -> str:
+    """A profile's URL with `{server}` replaced. Raises BadInput where the profile does not say how to reach it."""
+    if "{server}" not in text:
+        return text
+    address = server.address or server.address6
+    if not address:
+        raise BadInput(
+            f"the office hosts need to know how to reach {server.name}",
+            advice=f'Write address = "…" under [hosts.{server.name}].',
+        )
+    return text.replace("{server}", f"[{address}]" if ":" in address else address)
+
+
+# What is looked at
+
+
+def refuse_unmarked(
+    hosts: Sequence[Connected], experiment: Experiment, driver: Driver, stop: Stop
+) -> Own | None:
+    """Look at the experiment's own repository from the client; None where BranchLab makes the repository itself.
+
+    Changes nothing. Raises BadInput where it is not to be had as the experiment wants it: under another
+    host's address, with a password, or without a marked place for what changes it.
+    """
+    if experiment.data is not None:
+        return None
+    _refuse_other_tool(driver)
+    server, client = only(hosts, Role.SERVER), only(hosts, Role.CLIENT)
+    url = filled(experiment.repository, server.host)
+    if "{server}" not in experiment.repository:
+        for one in (*in_role(hosts, Role.CLIENT), *in_role(hosts, Role.PROXY)):
+            _refuse_other_host(one, server, url, stop)
+    svn = Svn(client, driver.options(NO_FOLDER))
+    seen = _folder(svn, url, stop)
+    place = ""
+    if experiment.scratch and any(name in CHANGING for name in experiment.operations):
+        place = filled(experiment.scratch, server.host)
+        _refuse_place(svn, seen, place, stop)
+    return Own(url=url, root=seen.root, uuid=seen.uuid, revision=seen.revision, place=place)
+
+
+def _refuse_other_tool(driver: Driver) -> None:
+    if driver.tool[:1] != ("svn",):
+        raise BadInput(
+            f"a repository of your own can be used with Subversion only so far, not with {driver.title}",
+            advice='Write data = "quick": BranchLab then makes the repository itself.',
+        )
+
+
+def _refuse_other_host(one: Connected, server: Connected, url: str, stop: Stop) -> None:
+    """Else neither the line nor the counters would touch what goes there."""
+    name = urlsplit(url).hostname or ""
+    found = one.agent.ask("probe.resolve", {"name": name}, stop=stop)["addresses"]
+    others = [address for address in found if address not in server.addresses]
+    if others or not found:
+        raise BadInput(
+            f"for {one.name}, {name} is {', '.join(others) or 'unknown'}, and the profile says that "
+            f"{server.name} is {' and '.join(server.addresses) or 'without an address'}: what went to {name} "
+            "would be neither limited nor counted",
+            host=one.name,
+            tried=f"looked up {name} as programs on {one.name} do",
+            advice=f"Name {name}'s own host as [hosts.{server.name}], with all its addresses (address, address6), "
+            "or write {server} in the repository's URL.",
+        )
+
+
+def _folder(svn: Svn, url: str, stop: Stop) -> Seen:
+    seen = svn.seen(url, stop)
+    if seen is None or not seen.folder:
+        what = "no folder of a repository" if seen is None else "a file"
+        raise BadInput(
+            f"there is {what} at {url}", advice="Write the URL of the folder that is to be measured."
+        )
+    return seen
+
+
+def _refuse_place(svn: Svn, repository: Seen, place: str, stop: Stop) -> None:
+    """Unless the place is one that BranchLab made and marked, in this repository."""
+    seen = svn.seen(place, stop)
+    if seen is None:
+        raise BadInput(
+            f"there is no scratch place at {place}, and nothing of a repository that is not BranchLab's own is "
+            "changed anywhere else",
+            advice="Make it (one revision): branchlab scratch PROFILE",
+        )
+    _refuse_wrong_place(seen, repository)
+    if svn.property(MARK, place, stop) != _mark(seen):
+        raise _unmarked(place)
+
+
+def _refuse_wrong_place(place: Seen, repository: Seen) -> None:
+    if place.uuid != repository.uuid or place.root != repository.root:
+        raise BadInput(
+            f"{place.url} is in another repository ({place.root}) than what is measured ({repository.root})",
+            advice="Write scratch as a place in the same repository.",
+        )
+    here, there = places.address(place.url), places.address(repository.url)
+    if place.url == place.root or here.within(there) or there.within(here):
+        raise BadInput(
+            f"{place.url} is the whole repository, or holds what is measured, or lies within it",
+            advice="Write scratch as a place of its own, beside what is measured.",
+        )
+
+
+def _unmarked(place: str) -> BadInput:
+    return BadInput(
+        f"{place} is there, and is no place that BranchLab made and marked: nothing in it is touched",
+        advice='Write another scratch = "…", where nothing is yet, and make it: branchlab scratch PROFILE. '
+        "(A place that was moved or copied is no longer marked.)",
+    )
+
+
+def _mark(place: Seen) -> str:
+    return f"{place.uuid} {place.path}"
+
+
+# The place
+
+
+def make(lab: Lab, experiment: Experiment, driver: Driver, passwords: Passwords | None = None) -> str:
+    """Make and mark the experiment's scratch place by one revision; what was done, for people. Idempotent.
+
+    Raises BadInput where something else is at that URL.
+    """
+    with _at_client(lab, experiment, driver, passwords) as (client, place, repository):
+        svn = Svn(client, driver.options(NO_FOLDER), place)
+        stop = Stop()
+        seen = svn.seen(place, stop)
+        if seen is not None:
+            _refuse_wrong_place(seen, repository)
+            if svn.property(MARK, place, stop) != _mark(seen):
+                raise _unmarked(place)
+            return f"{place} is there already, made and marked by BranchLab; nothing was changed"
+        above = _nearest(svn, place, repository, stop)
+        folder = str(client.agent.ask("files.scratch", {"name": "scratch-place"})["path"])
+        try:
+            revision = _committed(svn, above, place, f"{folder}/copy", stop)
+        finally:
+            client.agent.ask("files.remove", {"path": folder})
+        made = _folder(svn, place, stop)
+        _refuse_wrong_place(made, repository)
+        return f"{place} was made and marked, by revision {revision}"
+
+
+def remove(lab: Lab, experiment: Experiment, driver: Driver, passwords: Passwords | None = None) -> str:
+    """Delete the marked place by one revision, locks in it first; what was done, for people. Idempotent."""
+    with _at_client(lab, experiment, driver, passwords) as (client, place, repository):
+        stop = Stop()
+        svn = Svn(client, driver.options(NO_FOLDER), place.rpartition("/")[0])
+        if svn.seen(place, stop) is None:
+            return f"there is nothing at {place}"
+        _refuse_place(svn, repository, place, stop)
+        revision = _deleted(svn, place, "BranchLab: the scratch place is no longer needed", stop)
+        return f"{place} was deleted, by revision {revision}"
+
+
+def revert(lab: Lab, experiment: Experiment, driver: Driver, passwords: Passwords | None = None) -> list[str]:
+    """Delete what runs that were cut off left in the experiment's place; what that was. Idempotent.
+
+    Refused (AgentRefused, `busy`) while a run goes on; nothing is done where the place is not marked.
+    """
+    with _at_client(lab, experiment, driver, passwords) as (client, place, repository):
+        stop = Stop()
+        svn = Svn(client, driver.options(NO_FOLDER), place)
+        seen = svn.seen(place, stop)
+        if seen is None or svn.property(MARK, place, stop) != _mark(seen):
+            return []
+        _refuse_wrong_place(seen, repository)
+        return list(_cleared(svn, place, stop))
+
+
+@contextmanager
+def _at_client(
+    lab: Lab, experiment: Experiment, driver: Driver, passwords: Passwords | None
+) -> Iterator[tuple[Connected, str, Seen]]:
+    """The client alone, held; the place's URL, and what is measured."""
+    _refuse_other_tool(driver)
+    if experiment.data is not None or experiment.scratch is None:
+        raise BadInput(
+            f"{experiment.name} names no scratch place",
+            advice='Write scratch = "http://…/project/branchlab-scratch" in it, and no data.',
+        )
+    server, host = lab.one(Role.SERVER), lab.one(Role.CLIENT)
+    url, place = filled(experiment.repository, server), filled(experiment.scratch, server)
+    if places.address(place).within(places.address(url)) or places.address(url).within(places.address(place)):
+        raise BadInput(
+            f"{place} holds what is measured, or lies within it", advice="Write a place beside it."
+        )
+    alone = Lab(name=lab.name, hosts=(host,))
+    held = owner(purpose="scratch place")
+    with connected(alone, Stop(), lease_s=LEASE_S, owned_by=held, passwords=passwords) as (client,):
+        yield client, place, _folder(Svn(client, driver.options(NO_FOLDER)), url, Stop())
+
+
+def _nearest(svn: Svn, place: str, repository: Seen, stop: Stop) -> str:
+    """The nearest folder above the place that is there."""
+    above = place
+    while len(above := above.rpartition("/")[0]) >= len(repository.root):
+        seen = svn.seen(above, stop)
+        if seen is not None and seen.folder and seen.root == repository.root:
+            return above
+    raise BadInput(
+        f"{place} is not in the repository {repository.root}",
+        advice="Write scratch as a place in the same repository.",
+    )
+
+
+def _committed(svn: Svn, above: str, place: str, copy: str, stop: Stop) -> str:
+    """Folders and mark in one commit, from an empty working copy of what is above; the revision."""
+    svn.done(["checkout", "--quiet", "--depth", "empty", places.exact(above), copy], stop)
+    here = svn.seen(copy, stop)
+    if here is None:
+        raise HostTrouble(f"{copy} is no working copy although svn made it")
+    names = unquote(place[len(above) + 1 :])
+    path = f"{here.path.rstrip('/')}/{names}"
+    folder = places.exact(f"{copy}/{names}")
+    svn.done(["mkdir", "--quiet", "--parents", folder], stop)
+    svn.done(["propset", "--quiet", MARK, f"{here.uuid} {path}", folder], stop)
+    return _revision(
+        svn.done(
+            ["commit", "--message", "BranchLab: a place for trials, which change nothing else", copy], stop
+        )
+    )
+
+
+def _revision(said: str) -> str:
+    found = _COMMITTED.search(said)
+    return found[1] if found else "(svn did not say which)"
+
+
+def _deleted(svn: Svn, url: str, message: str, stop: Stop) -> str:
+    """One revision; where locks are in the way they are released first."""
+    words = ["delete", "--message", message, places.exact(url)]
+    try:
+        return _revision(svn.done(words, stop))
+    except HostTrouble:
+        locked = [places.exact(one) for one in svn.locked(url, stop)]
+        if not locked:
+            raise
+        for begin in range(0, len(locked), 100):
+            svn.done(["unlock", "--force", *locked[begin : begin + 100]], stop)
+        return _revision(svn.done(words, stop))
+
+
+def _cleared(svn: Svn, place: str, stop: Stop) -> Iterator[str]:
+    """Delete what runs that were cut off left in a marked place; what that was."""
+    for name in filter(_RUN.fullmatch, svn.names(place, stop)):
+        revision = _deleted(svn, f"{place}/{name}", "BranchLab: left by a run that was cut off", stop)
+        yield f"{place}/{name} was deleted with the locks in it, by revision {revision}"
+
+
+class RunPlace:
+    """One run's folder in the marked place: made by one revision, removed by one."""
+
+    def __init__(self, client: Connected, driver: Driver, own: Own, token: str) -> None:
+        self.url = f"{own.place}/run-{token}"
+        self.work = f"{self.url}/work"
+        self._own = own
+        # The leftovers of other runs lie beside this one's folder.
+        self._svn = Svn(client, driver.options(NO_FOLDER), own.place)
+
+    def make(self, stop: Stop) -> None:
+        """Delete what runs that were cut off left here; copy the repository on its server, which costs nothing."""
+        for text in _cleared(self._svn, self._own.place, stop):
+            log.info("%s", text)
+        source = f"{self._own.url}@{self._own.revision}"
+        message = f"BranchLab: copy for the trials of run {self.url.rpartition('-')[2]}"
+        self._svn.done(["copy", "--parents", "--message", message, source, self.work], stop)
+
+    def try_lock(self, name: str, stop: Stop) -> None:
+        """Lock one file of the copy and release it. Raises what keeps the server from it, before any trial."""
+        url = places.exact(f"{self.work}/{quote(name)}")
+        self._svn.done(["lock", url], stop)
+        self._svn.done(["unlock", url], stop)
+
+    def refuse_elsewhere(self, folder: str, stop: Stop) -> None:
+        """Raise BadInput unless this working copy belongs below this run's folder."""
+        seen = self._svn.seen(folder, stop)
+        places.refuse_outside(seen.url if seen else folder, self.url)
+        if seen is not None and seen.uuid != self._own.uuid:
+            raise BadInput(f"{folder} belongs to another repository, {seen.root}")
+
+    def remove(self, stop: Stop) -> None:
+        """Delete it, with whatever locks are left in it. What fails is logged: the next run tries again."""
+        try:
+            if self._svn.seen(self.url, stop) is not None:
+                _deleted(self._svn, self.url, "BranchLab: the run is over", stop)
+        except LabError as error:
+            log.warning("%s stays until the next run: %s", self.url, error)

@@ -1,0 +1,258 @@
+"""What ~/.ssh/config says of one name: asked of OpenSSH's own `ssh -G` where there is one, else read here.
+
+Both give the same: each keyword in lower case with its values as written (ssh_config(5)); no token is expanded.
+"""
+
+from __future__ import annotations
+
+import fnmatch
+import functools
+import os
+import shlex
+import shutil
+import signal
+import subprocess
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from lab.errors import BadInput
+
+ASKED_S = 5.0
+"""`ssh -G` reads files and may run a `Match exec`; after this it is given up."""
+DEEPEST = 16
+"""So deep may files include each other, as for ssh."""
+SYSTEM = Path("/etc/ssh/ssh_config")
+UNHEEDED = {
+    "bindinterface": "BindInterface",
+    "casignaturealgorithms": "CASignatureAlgorithms",
+    "certificatefile": "CertificateFile",
+    "connectionattempts": "ConnectionAttempts",
+    "hostbasedauthentication": "HostbasedAuthentication",
+    "knownhostscommand": "KnownHostsCommand",
+    "pkcs11provider": "PKCS11Provider",
+    "proxyusefdpass": "ProxyUseFdpass",
+    "pubkeyacceptedalgorithms": "PubkeyAcceptedAlgorithms",
+    "requiredrsasize": "RequiredRSASize",
+    "revokedhostkeys": "RevokedHostKeys",
+    "securitykeyprovider": "SecurityKeyProvider",
+    "verifyhostkeydns": "VerifyHostKeyDNS",
+}
+"""What bears on connecting and has no effect here, as ssh_config(5) spells it."""
+LISTS = frozenset(("identityfile", "certificatefile", "localforward", "remoteforward", "sendenv", "setenv"))
+"""Keywords of which every value counts; of the others the first one does."""
+UNREAD = {"canonicalizehostname": "CanonicalizeHostname", "revokedhostkeys": "RevokedHostKeys"}
+"""More that only `ssh` itself can do."""
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """What is said of one name. `unheeded` names what has no effect here, for people."""
+
+    values: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    unheeded: tuple[str, ...] = ()
+
+    def one(self, keyword: str, default: str = "") -> str:
+        """The value of a keyword that has one."""
+        return self.values.get(keyword, (default,))[0]
+
+
+def settings(name: str, user: str = "", port: int = 0, path: Path | None = None) -> Settings:
+    """What the user's and the system's configuration say of `name`; of `path` alone if it is given.
+
+    `user` and `port` are what was written beside the name: `Match user` looks at it. Raises BadInput.
+    """
+    program = shutil.which("ssh")
+    if program is None:
+        return read(name, user, [path] if path else [Path("~/.ssh/config").expanduser(), SYSTEM])
+    file = [f"-F{path}"] if path else []
+    more = [*([f"-l{user}"] if user else []), *([f"-p{port}"] if port else [])]
+    said = _asked(program, (*file, *more, "--", name))
+    usual = _usual(program)
+    if said.get("identityfile") == usual.get("identityfile"):
+        said.pop("identityfile", None)  # nobody named any
+    unheeded = [
+        f"{spelt} {said[key][0]}"
+        for key, spelt in UNHEEDED.items()
+        if key in said and said[key] != usual.get(key)
+    ]
+    return Settings(said, tuple(unheeded))
+
+
+@functools.cache
+def _usual(program: str) -> dict[str, tuple[str, ...]]:
+    """What ssh says of a name that no file speaks of."""
+    return _asked(program, ("-Fnone", "--", "nowhere.invalid"))
+
+
+def _asked(program: str, words: tuple[str, ...]) -> dict[str, tuple[str, ...]]:
+    process = subprocess.Popen(
+        [program, "-G", *words],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        start_new_session=True,
+    )
+    with process:
+        try:
+            out, err = process.communicate(timeout=ASKED_S)
+        except subprocess.TimeoutExpired:
+            with suppress(OSError, AttributeError):  # Windows has no groups of processes
+                os.killpg(process.pid, signal.SIGKILL)
+            raise BadInput(
+                f"ssh could not say within {ASKED_S:g} s what its configuration means for {words[-1]}",
+                advice="A `Match exec` there may hang: look with ssh -G NAME.",
+            ) from None
+        finally:
+            process.kill()
+    if process.returncode:
+        told = "; ".join(err.decode("utf-8", "replace").splitlines()[:2])
+        raise BadInput(
+            f"ssh cannot make sense of {words[-1]} by its configuration: {told}",
+            advice="Correct the file that is named there; ssh -G NAME shows the same.",
+        )
+    said: dict[str, tuple[str, ...]] = {}
+    for line in out.decode("utf-8", "replace").splitlines():
+        keyword, _, value = line.partition(" ")
+        if value:
+            said[keyword.lower()] = (*said.get(keyword.lower(), ()), value)
+    return said
+
+
+def chosen(known: Sequence[str], text: str) -> tuple[str, ...]:
+    """Of the algorithms `known` here those that a list in ssh_config(5) allows, in its order."""
+    names = text.lstrip("+-^").split(",")
+    if text.startswith("+"):
+        return tuple(known)
+    if text.startswith("-"):
+        return tuple(one for one in known if not any(fnmatch.fnmatchcase(one, name) for name in names))
+    listed = [name for name in names if name in known]
+    if text.startswith("^"):
+        return (*listed, *(one for one in known if one not in listed))
+    return tuple(listed)
+
+
+# Where there is no ssh
+
+
+def read(name: str, user: str, files: list[Path]) -> Settings:
+    """The same from files, of which earlier ones win. Raises BadInput."""
+    reader = _Reader(name, user)
+    for path in files:
+        reader.file(path, active=True, depth=0)
+    return Settings(
+        {key: tuple(values) for key, values in reader.values.items()},
+        tuple(dict.fromkeys(reader.unheeded)),
+    )
+
+
+class _Reader:
+    def __init__(self, name: str, user: str) -> None:
+        self.values: dict[str, list[str]] = {}
+        self.unheeded: list[str] = []
+        self._name = name
+        if user:
+            self.values["user"] = [user]
+
+    def file(self, path: Path, *, active: bool, depth: int) -> None:
+        """What a file says; `active`: whether the block that includes it holds."""
+        try:
+            text = path.read_text(encoding="utf-8", errors="replace")
+        except OSError:
+            return
+        holds = active
+        for number, line in enumerate(text.splitlines(), 1):
+            keyword, words = _words(line, f"{path}:{number}")
+            if keyword == "host":
+                holds = active and _listed(words, self._name)
+            elif keyword == "match":
+                holds = active and self._matches(words, f"{path}:{number}")
+            elif keyword == "include":
+                for one in _included(words):
+                    if depth >= DEEPEST:
+                        raise BadInput(f"{path}:{number}: files include each other too deep")
+                    self.file(one, active=holds, depth=depth + 1)
+            elif keyword and holds:
+                self._take(keyword, words, line)
+
+    def _take(self, keyword: str, words: list[str], line: str) -> None:
+        keyword = {"challengeresponseauthentication": "kbdinteractiveauthentication"}.get(keyword, keyword)
+        value = " ".join(words)
+        if keyword == "proxycommand":  # the rest of the line as it is
+            value = line.strip()[len("proxycommand") :].lstrip(" \t=")
+        if keyword in ("proxyjump", "proxycommand") and {"proxyjump", "proxycommand"} & set(self.values):
+            return
+        if keyword in UNHEEDED or keyword in UNREAD:
+            self.unheeded.append(f"{(UNHEEDED | UNREAD)[keyword]} {value}")
+        elif keyword in LISTS:
+            self.values.setdefault(keyword, []).append(value)
+        else:
+            self.values.setdefault(keyword, [value])
+
+    def _matches(self, words: list[str], place: str) -> bool:
+        left = iter(words)
+        holds = True
+        for word in left:
+            criterion, equals, value = word.partition("=")
+            negated, criterion = criterion.startswith("!"), criterion.lstrip("!").lower()
+            if criterion == "all":
+                continue
+            if criterion not in ("canonical", "final") and not equals:
+                value = next(left, "")
+            known = self._known().get(criterion)
+            if known is None:
+                self.unheeded.append(f"Match {' '.join(words)} ({place}), since there is no ssh to ask")
+                return False
+            holds = holds and _listed(value.split(","), known) is not negated
+        return holds
+
+    def _known(self) -> dict[str, str]:
+        name = self.values.get("hostname", [self._name])[0].replace("%h", self._name)
+        user = self.values.get("user", [me()])[0]
+        return {"host": name, "originalhost": self._name, "user": user, "localuser": me()}
+
+
+def _words(line: str, place: str) -> tuple[str, list[str]]:
+    line = line.strip()
+    if not line or line.startswith("#"):
+        return "", []
+    keyword = line.replace("=", " ").replace("\t", " ").split(" ", 1)[0]
+    rest = line[len(keyword) :].lstrip(" \t")
+    rest = rest.removeprefix("=").strip()
+    if keyword.lower() == "proxycommand":
+        return "proxycommand", [rest]
+    try:
+        return keyword.lower(), shlex.split(rest, comments=True)
+    except ValueError as error:
+        raise BadInput(f"{place} cannot be read as SSH configuration: {error}") from error
+
+
+def _listed(patterns: list[str], name: str) -> bool:
+    """Whether a list of patterns means `name`; one that is negated and fits rules it out."""
+    found = False
+    for pattern in patterns:
+        if fnmatch.fnmatchcase(name.lower(), pattern.lstrip("!").lower().replace("[", "[[]")):
+            if pattern.startswith("!"):
+                return False
+            found = True
+    return found
+
+
+def _included(words: list[str]) -> Iterator[Path]:
+    for word in words:
+        path = Path(word).expanduser()
+        if not path.is_absolute():
+            path = Path("~/.ssh").expanduser() / path
+        yield from sorted(Path(path.anchor).glob(str(path.relative_to(path.anchor))))
+
+
+def me() -> str:
+    """The user of this process. Not $LOGNAME first: `setpriv` and `runuser` leave it behind."""
+    try:
+        import pwd
+    except ImportError:
+        import getpass
+
+        return getpass.getuser()
+    return pwd.getpwuid(os.getuid()).pw_name

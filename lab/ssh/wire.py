@@ -1,0 +1,375 @@
+"""One SSH transport as it is needed here: what it was sent is noticed, silence is loss, and logging in is a dialogue.
+
+paramiko's own keep-alive asks for no answer, and its own logging in cannot ask whether a key would do.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import queue
+import signal
+import socket
+import subprocess
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any
+
+import paramiko
+from paramiko import common
+
+from lab.errors import BadInput
+from lab.ssh.target import Target
+from lab.stop import Stop
+
+log = logging.getLogger(__name__)
+
+TICK_S = 0.1
+WATCH_S = 1.0
+END_S = 5.0
+CERTIFIED = "-cert-v01@openssh.com"
+
+Link = socket.socket | paramiko.Channel
+
+
+class Heard:
+    """A socket or channel that counts what came in."""
+
+    def __init__(self, link: Link, closing: Callable[[], None] = lambda: None) -> None:
+        self._link, self._closing = link, closing
+        self._closed = False  # paramiko looks at it while it ends
+        self.received = 0
+        self.ended = False
+        """The other side hung up."""
+        self.said = ""
+        """What a proxy command complained of, once it has ended."""
+
+    def send(self, data: bytes) -> int:
+        """Some of `data`; how much."""
+        return self._link.send(data)
+
+    def recv(self, size: int) -> bytes:
+        """Some bytes; none at the end."""
+        try:
+            data = self._link.recv(size)
+        except ConnectionError:
+            self.ended = True
+            raise
+        self.ended = not data
+        self.received += len(data)
+        return data
+
+    def settimeout(self, timeout_s: float | None) -> None:
+        """As of a socket."""
+        self._link.settimeout(timeout_s)
+
+    def close(self) -> None:
+        """End it. Idempotent."""
+        self._closed = True
+        self._link.close()
+        self._closing()
+
+
+class Wire(paramiko.Transport):
+    """A transport that ends, and says why in `fault`, when the other side is silent for too long."""
+
+    def __init__(self, link: Heard) -> None:
+        self.heard = link
+        self.key_types: tuple[str, ...] = ()
+        self.fault = ""
+        self.one_time = False
+        """A person answered what cannot be answered again: a code that is good once."""
+        self.offered: dict[str, list[str]] = {}
+        """What the other side can do, by kind; empty until it said so."""
+        super().__init__(link)  # type: ignore[arg-type]  # it needs no more of a socket
+        self._over = threading.Event()
+        self._watch: threading.Thread | None = None
+
+    @property
+    def preferred_keys(self) -> Sequence[str]:
+        """Types of host keys in the order in which they are asked for."""
+        return self.key_types or super().preferred_keys
+
+    @property
+    def signatures(self) -> tuple[str, ...]:
+        """Ways of signing that the server says it takes; empty where it does not say."""
+        said = getattr(self, "server_extensions", {}).get("server-sig-algs", b"")
+        text = said.decode("ascii", "replace") if isinstance(said, bytes) else str(said)
+        return tuple(text.split(",")) if text else ()
+
+    def watch(self, every_s: float, limit_s: float, name: str) -> None:
+        """From now on ask for a sign of life every `every_s` of silence, and end after `limit_s` of it."""
+        self.packetizer.set_keepalive(every_s, self._ask)
+        self._watch = threading.Thread(
+            target=self._watching, args=(limit_s,), name=f"keep-alive-{name}", daemon=True
+        )
+        self._watch.start()
+
+    def close(self) -> None:
+        """End it; whatever waits on it returns."""
+        self._over.set()
+        super().close()
+
+    def _parse_kex_init(self, message: paramiko.Message) -> None:
+        again = paramiko.Message(message.asbytes())
+        self.offered = self._really_parse_kex_init(again)  # type: ignore[attr-defined]
+        super()._parse_kex_init(message)  # type: ignore[misc]
+
+    def _ask(self) -> None:
+        message = paramiko.Message()
+        message.add_byte(common.cMSG_GLOBAL_REQUEST)
+        message.add_string("keepalive@openssh.com")
+        message.add_boolean(True)  # any answer will do, a refusal above all
+        self._send_user_message(message)  # type: ignore[attr-defined]
+
+    def _watching(self, limit_s: float) -> None:
+        """Turns are counted, not the clock: this process may itself have stood still."""
+        before, silent_s = self.heard.received, 0.0
+        while not self._over.wait(WATCH_S) and self.is_active():
+            now = self.heard.received
+            before, silent_s = now, 0.0 if now != before else silent_s + WATCH_S
+            if silent_s >= limit_s:
+                self.fault = f"nothing was heard from it for {limit_s:g} s"
+                log.warning("%s: %s", threading.current_thread().name, self.fault)
+                self.close()
+
+
+def link(target: Target, timeout_s: float) -> Heard:
+    """A TCP connection, UNIX socket or proxy command to `target`. Raises OSError."""
+    if target.path:
+        unix = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        return Heard(_opened(unix, target.path, timeout_s))
+    if target.command:
+        return by_command(target.command)
+    last: OSError = OSError("it has no address")
+    found = socket.getaddrinfo(target.name, target.port, target.family, socket.SOCK_STREAM)
+    end = time.monotonic() + timeout_s
+    for family, kind, protocol, _, address in found:
+        tcp = socket.socket(family, kind, protocol)
+        try:
+            if target.bind:
+                tcp.bind((target.bind, 0))
+            return Heard(_told(_opened(tcp, address, max(1.0, end - time.monotonic())), target))
+        except OSError as error:
+            tcp.close()
+            last = error
+    raise last
+
+
+def _opened(sock: socket.socket, address: Any, timeout_s: float) -> socket.socket:
+    sock.settimeout(timeout_s)
+    try:
+        sock.connect(address)
+    except BaseException:
+        sock.close()
+        raise
+    return sock
+
+
+def _told(tcp: socket.socket, target: Target) -> socket.socket:
+    # Nagle's algorithm and delayed acknowledgement together cost 40 ms per request.
+    tcp.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    tcp.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+    if hasattr(socket, "TCP_USER_TIMEOUT"):
+        tcp.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, int(target.silent_s * 1000))
+    return tcp
+
+
+def by_command(command: str) -> Heard:
+    """What a `ProxyCommand` connects to: it runs in the user's shell, as ssh does it. Raises BadInput, OSError."""
+    if os.name == "nt":
+        raise BadInput("ProxyCommand is not supported on Windows", advice="Use ProxyJump.")
+    ours, theirs = socket.socketpair()
+    errors = tempfile.TemporaryFile()  # noqa: SIM115 - closed with the link
+    shell = os.environ.get("SHELL") or "/bin/sh"
+    try:
+        process = subprocess.Popen(
+            [shell, "-c", f"exec {command}"],
+            stdin=theirs.fileno(),
+            stdout=theirs.fileno(),
+            stderr=errors,
+            start_new_session=True,
+        )
+    except BaseException:
+        ours.close()
+        errors.close()
+        raise
+    finally:
+        theirs.close()
+
+    def ended() -> None:
+        for number in (signal.SIGTERM, signal.SIGKILL):
+            if process.poll() is None:
+                with suppress(OSError, subprocess.TimeoutExpired):
+                    os.killpg(process.pid, number)
+                    process.wait(END_S)
+        if not errors.closed:
+            errors.seek(0)
+            heard.said = _text(errors.read(2000)).strip()
+            errors.close()
+
+    heard = Heard(ours, ended)
+    return heard
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """The server's answer. `word`: accepted, in, no, key-ok, prompts, change (the password first), gone."""
+
+    word: str
+    methods: tuple[str, ...] = ()
+    partly: bool = False
+    """This step succeeded, and another is wanted."""
+    title: str = ""
+    prompts: tuple[tuple[str, bool], ...] = ()
+    """Text, and whether what is typed may be seen."""
+
+
+class Dialogue:
+    """Logging in, one question at a time, from the caller's thread. paramiko calls it its auth handler."""
+
+    def __init__(self, wire: Wire, user: str, timeout_s: float, stop: Stop | None) -> None:
+        self._wire, self._user, self._timeout_s, self._stop = wire, user, timeout_s, stop
+        self._replies: queue.SimpleQueue[Reply] = queue.SimpleQueue()
+        self._method = ""
+        self._authenticated = False
+        self.banner = b""
+        wire.auth_handler = self  # type: ignore[assignment]
+        message = paramiko.Message()
+        message.add_byte(common.cMSG_SERVICE_REQUEST)
+        message.add_string("ssh-userauth")
+        self._asked(message)
+
+    # What paramiko wants of it
+
+    def is_authenticated(self) -> bool:
+        """Whether the server let the user in."""
+        return self._authenticated
+
+    def get_username(self) -> str:
+        """The user."""
+        return self._user
+
+    def abort(self) -> None:
+        """The connection has ended."""
+        self._replies.put(Reply("gone"))
+
+    @property
+    def _handler_table(self) -> dict[int, Callable[[paramiko.Message], None]]:
+        return {
+            common.MSG_SERVICE_ACCEPT: lambda _: self._replies.put(Reply("accepted")),
+            common.MSG_USERAUTH_SUCCESS: self._success,
+            common.MSG_USERAUTH_FAILURE: self._failure,
+            common.MSG_USERAUTH_BANNER: self._banner,
+            common.MSG_USERAUTH_INFO_REQUEST: self._more,
+        }
+
+    def _success(self, _: paramiko.Message) -> None:
+        self._authenticated = True
+        self._wire._auth_trigger()  # type: ignore[attr-defined]
+        self._replies.put(Reply("in"))
+
+    def _failure(self, message: paramiko.Message) -> None:
+        methods = tuple(message.get_list())
+        self._replies.put(Reply("no", methods, partly=message.get_boolean()))
+
+    def _banner(self, message: paramiko.Message) -> None:
+        self.banner = message.get_binary()[:4096]
+
+    def _more(self, message: paramiko.Message) -> None:
+        """Number 60 means something else with each method (RFC 4252, 7 and 8; RFC 4256, 3.2)."""
+        if self._method == "publickey":
+            self._replies.put(Reply("key-ok"))
+        elif self._method == "password":
+            self._replies.put(Reply("change"))
+        else:
+            title = "\n".join(_text(message.get_binary()) for _ in range(2)).strip()
+            message.get_binary()
+            prompts = [
+                (_text(message.get_binary()), message.get_boolean())
+                for _ in range(min(message.get_int(), 32))
+            ]
+            self._replies.put(Reply("prompts", title=title, prompts=tuple(prompts)))
+
+    # Questions and answers
+
+    def none(self) -> Reply:
+        """Ask what is allowed; some servers let one in already."""
+        return self._asked(self._request("none"))
+
+    def would_take(self, algorithm: str, blob: bytes) -> Reply:
+        """Ask whether a public key would do."""
+        message = self._request("publickey")
+        message.add_boolean(False)
+        message.add_string(algorithm)
+        message.add_string(blob)
+        return self._asked(message)
+
+    def key(self, algorithm: str, blob: bytes, sign: Callable[[bytes], bytes]) -> Reply:
+        """Log in by a key; `sign` signs what it is given."""
+        message = self._request("publickey")
+        message.add_boolean(True)
+        message.add_string(algorithm)
+        message.add_string(blob)
+        signed = paramiko.Message()
+        signed.add_string(self._wire.session_id or b"")
+        message.add_string(sign(signed.asbytes() + message.asbytes()))
+        return self._asked(message)
+
+    def password(self, secret: str) -> Reply:
+        """Log in by a password."""
+        message = self._request("password")
+        message.add_boolean(False)
+        message.add_string(secret.encode("utf-8", "surrogateescape"))
+        return self._asked(message)
+
+    def interactive(self) -> Reply:
+        """Begin a conversation by prompts."""
+        message = self._request("keyboard-interactive")
+        message.add_string("")
+        message.add_string("")
+        return self._asked(message)
+
+    def answer(self, answers: Sequence[str]) -> Reply:
+        """Answers to the last prompts, as many."""
+        message = paramiko.Message()
+        message.add_byte(common.cMSG_USERAUTH_INFO_RESPONSE)
+        message.add_int(len(answers))
+        for one in answers:
+            message.add_string(one.encode("utf-8", "surrogateescape"))
+        return self._asked(message)
+
+    def _request(self, method: str) -> paramiko.Message:
+        self._method = method
+        message = paramiko.Message()
+        message.add_byte(common.cMSG_USERAUTH_REQUEST)
+        for word in (self._user, "ssh-connection", method):
+            message.add_string(word)
+        return message
+
+    def _say(self, message: paramiko.Message) -> None:
+        with suppress(EOFError, OSError, paramiko.SSHException):
+            self._wire._send_message(message)  # type: ignore[attr-defined]
+
+    def _asked(self, message: paramiko.Message) -> Reply:
+        self._say(message)
+        end = time.monotonic() + self._timeout_s
+        while time.monotonic() < end:
+            if self._stop is not None:
+                self._stop.check()
+            try:
+                return self._replies.get(timeout=TICK_S)
+            except queue.Empty:
+                if not self._wire.is_active():
+                    return Reply("gone")
+        raise TimeoutError
+
+
+def _text(data: bytes) -> str:
+    """What a host said, without anything that a terminal would obey."""
+    text = data.decode("utf-8", "replace")
+    return "".join(char if char.isprintable() or char == "\n" else " " for char in text)[:2000]

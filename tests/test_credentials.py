@@ -1,0 +1,346 @@
+"""Secrets of every kind: where they come from, where they are kept, and that they are nowhere else."""
+
+from __future__ import annotations
+
+import gc
+import logging
+import os
+import pty
+import subprocess
+import sys
+import threading
+import time
+import traceback
+from collections.abc import Iterator
+from contextlib import ExitStack, suppress
+from dataclasses import replace
+from pathlib import Path
+from typing import ClassVar
+
+import leaks
+import pytest
+import users
+
+from lab import credentials, runner, ssh, store
+from lab.credentials import VARIABLES, Kind, Offered, Passwords
+from lab.errors import LabError
+from lab.machines import Machines
+from lab.model import DISABLED, Experiment, Host, Lab, Line, Role
+from lab.stop import Stop
+
+ROOT = Path(__file__).parent.parent
+lab_only = pytest.mark.lab
+PHRASE = "phrase-9d1f7c-Ä"
+OTHERS = {Kind.VCS: "vcs-51ab77", Kind.PROXY: "proxy-88cd21"}
+
+
+@pytest.fixture
+def fresh(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    credentials.handed_over.cache_clear()
+    monkeypatch.setattr(credentials, "stored", lambda name: None)
+    yield
+    credentials.handed_over.cache_clear()
+
+
+class Keyring:
+    """A fake of the module `keyring`."""
+
+    kept: ClassVar[dict[str, str]] = {}
+
+    @classmethod
+    def get_password(cls, service: str, name: str) -> str | None:
+        assert service == "branchlab"
+        return cls.kept.get(name)
+
+    @classmethod
+    def set_password(cls, service: str, name: str, secret: str) -> None:
+        assert service == "branchlab"
+        cls.kept[name] = secret
+
+
+@pytest.fixture
+def keyring(monkeypatch: pytest.MonkeyPatch) -> type[Keyring]:
+    credentials.handed_over.cache_clear()
+    Keyring.kept.clear()
+    monkeypatch.setitem(sys.modules, "keyring", Keyring)
+    return Keyring
+
+
+@pytest.mark.parametrize("kind", list(Kind))
+def test_every_kind_has_its_own_place_in_the_keyring(keyring: type[Keyring], kind: Kind) -> None:
+    keyring.kept[f"{kind} me@h:22"] = "kept"
+    known = Passwords()
+    assert known.password("me@h:22", "h", kind) == "kept"
+    for other in set(Kind) - {kind}:
+        assert known.password("me@h:22", "h", other) is None
+
+
+def test_a_secret_that_was_right_can_be_remembered(keyring: type[Keyring]) -> None:
+    known = Passwords(lambda question: "typed")
+    assert known.password("/home/me/key", "h", Kind.KEY) == "typed"
+    assert known.remember("/home/me/key", Kind.KEY)
+    assert keyring.kept == {"key /home/me/key": "typed"}
+    assert Passwords().password("/home/me/key", "h", Kind.KEY) == "typed"
+    assert not known.remember("never asked for", Kind.KEY)
+
+
+def test_a_stale_one_in_the_keyring_is_offered_once_and_then_a_person_is_asked(
+    keyring: type[Keyring],
+) -> None:
+    keyring.kept["login me@h:22"] = "stale"
+    known = Passwords(lambda question: "typed")
+    assert known.password("me@h:22", "h", Kind.LOGIN) == "stale"
+    known.refused("me@h:22", Kind.LOGIN)
+    assert known.password("me@h:22", "h", Kind.LOGIN) == "typed"
+
+
+def test_without_a_keyring_remembering_says_so_soon(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Failing:
+        @staticmethod
+        def get_password(service: str, name: str) -> str | None:
+            raise RuntimeError("no backend")
+
+        set_password = get_password
+
+    credentials.handed_over.cache_clear()
+    monkeypatch.setitem(sys.modules, "keyring", Failing)
+    known = Passwords(lambda question: "typed")
+    assert known.password("a", "h") == "typed"
+    assert not known.remember("a")
+
+
+@pytest.mark.usefixtures("fresh")
+@pytest.mark.parametrize("kind", list(Kind))
+def test_every_kind_is_handed_over_in_a_descriptor(monkeypatch: pytest.MonkeyPatch, kind: Kind) -> None:
+    reader, writer = os.pipe()
+    os.write(writer, f"{kind}-Ä\n".encode())
+    os.close(writer)
+    monkeypatch.setenv(VARIABLES[kind], str(reader))
+    known = Passwords()
+    assert VARIABLES[kind] not in os.environ
+    assert {one: known.password("a", "b", one) for one in Kind} == {
+        one: f"{kind}-Ä" if one is kind else None for one in Kind
+    }
+
+
+@pytest.mark.usefixtures("fresh")
+def test_one_question_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    asking, most = [0], [0]
+
+    def ask(question: str) -> str:
+        asking[0] += 1
+        most[0] = max(most[0], asking[0])
+        time.sleep(0.02)
+        asking[0] -= 1
+        return "x"
+
+    known = Passwords(ask, lambda offered: bool(ask("key")))
+    accept = known.accept
+    assert accept is not None
+    jobs = [threading.Thread(target=known.password, args=(f"a{n}", "h")) for n in range(5)]
+    jobs += [threading.Thread(target=accept, args=(Offered("h", "t", "k", "f"),)) for _ in range(5)]
+    for job in jobs:
+        job.start()
+    for job in jobs:
+        job.join(30)
+    assert most == [1]
+    with known.asking(None):
+        assert known.accept is None
+        assert known.answer("?") is None
+        assert known.password("new", "h") is None
+
+
+# Nowhere else
+
+
+@pytest.fixture(scope="module")
+def somebody() -> Iterator[users.User]:
+    with users.user("PasswordAuthentication yes") as made:
+        yield made
+
+
+@pytest.fixture
+def user(somebody: users.User) -> Iterator[users.User]:
+    yield somebody
+    somebody.forgotten()
+
+
+def locked_key(user: users.User) -> Path:
+    """A key with a passphrase that lets the user in, beside the one without that always does."""
+    path = user.server.folder / "locked"
+    if not path.exists():
+        subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", PHRASE, "-f", path], check=True)
+        with (user.server.folder / "authorized").open("a") as file:
+            file.write(Path(f"{path}.pub").read_text())
+    return path
+
+
+def bench(user: users.User, folder: Path) -> Lab:
+    """One machine twice: logged in on by a password, and by a locked key; sudo wants a password on both."""
+    by_password = folder / "nobodys"
+    if not by_password.exists():
+        subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", by_password], check=True)
+    made = [
+        replace(user.host(key=str(by_password)), name="server", role=Role.SERVER, address="127.0.0.1"),
+        replace(user.host(key=str(locked_key(user))), name="desk", role=Role.CLIENT, address="127.0.0.2"),
+    ]
+    return Lab(name="x", hosts=tuple(made))
+
+
+def answers(user: users.User, *, wrong: Kind | None = None) -> Passwords:
+    def ask(question: str) -> str:
+        kind = Kind.KEY if "Passphrase" in question else Kind.SUDO if "root" in question else Kind.LOGIN
+        secret = PHRASE if kind is Kind.KEY else user.password
+        return f"{secret}-wrong" if kind is wrong else secret
+
+    return Passwords(ask)
+
+
+@lab_only
+@pytest.mark.usefixtures("fresh")
+def test_no_secret_of_any_kind_is_anywhere(
+    user: users.User, tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In no argument, environment, file, log, error, traceback or run: while they are used, and after."""
+    caplog.set_level(logging.DEBUG)
+    logging.getLogger("paramiko").setLevel(logging.DEBUG)
+    monkeypatch.setenv("BRANCHLAB_DATA", str(tmp_path / "data"))
+    user.sudoers("USER ALL=(root) ALL")
+    lab = bench(user, tmp_path)
+    experiment = Experiment(
+        name="x", operations=("get",), lines=(Line(upload_bps=None, download_bps=None),), states=(DISABLED,)
+    )
+    secrets = [text.encode() for text in (user.password, PHRASE, *OTHERS.values())]
+    told = []
+    with ExitStack() as stack:
+        stack.callback(logging.getLogger("paramiko").setLevel, logging.CRITICAL)
+        seen = stack.enter_context(leaks.watched(*secrets))
+        for number, wrong in enumerate((None, Kind.LOGIN, Kind.KEY, Kind.SUDO)):
+            known = answers(user, wrong=wrong)
+            for kind, secret in OTHERS.items():  # as whoever uses them will get them
+                with known.asking(lambda question, secret=secret: secret):
+                    assert known.password("me@proxy:8080", "proxy", kind) == secret
+            machines = Machines(lab, passwords=known)
+            record = tmp_path / f"{number}.branchlab"
+            events = list(store.recorded(runner.run(experiment, machines, Stop()), record))
+            told.append(str(events[-1]))
+            for host in lab.hosts:
+                try:
+                    ssh.connect(host, passwords=answers(user, wrong=wrong)).close()
+                except LabError as error:
+                    told.append(error.told() + "".join(traceback.format_exception(error)))
+    assert "has no place for it" in told[0], "the run did not come past the secrets"
+    assert any("did not take the password" in text for text in told)
+    assert seen == []
+    texts = [
+        *told,
+        caplog.text,
+        repr(known),
+        repr([one for one in gc.get_objects() if isinstance(one, Host)]),
+    ]
+    assert [text for text in texts if any(secret.decode() in text for secret in secrets)] == []
+    places = [user.home, tmp_path, Path("/run/branchlab"), user.folder]
+    found = [path for place in places for path in leaks.holding(place, *secrets)]
+    assert found == []
+
+
+def profile(lab: Lab, folder: Path) -> Path:
+    path = folder / "profile.toml"
+    hosts = "".join(
+        f'[hosts.{host.name}]\nrole = "{host.role}"\nssh = "{host.ssh}"\nroot = "sudo"\nkey = "{host.key}"\n'
+        f'address = "{host.address}"\n' + (f'host_key = "{host.host_key}"\n' if host.host_key else "")
+        for host in lab.hosts
+    )
+    path.write_text(f'schema = 1\nname = "x"\n{hosts}')
+    return path
+
+
+@lab_only
+def test_an_unattended_command_takes_every_secret_from_descriptors(user: users.User, tmp_path: Path) -> None:
+    user.sudoers("USER ALL=(root) ALL")
+    handed = {Kind.LOGIN: user.password, Kind.SUDO: user.password, Kind.KEY: PHRASE}
+    environment = {**os.environ, "BRANCHLAB_DATA": str(tmp_path / "data")}
+    with ExitStack() as stack:
+        numbers = []
+        for kind, secret in handed.items():
+            reader, writer = os.pipe()
+            os.write(writer, secret.encode() + b"\n")
+            os.close(writer)
+            stack.callback(os.close, reader)
+            numbers.append(reader)
+            environment[VARIABLES[kind]] = str(reader)
+        seen = stack.enter_context(leaks.watched(user.password.encode(), PHRASE.encode()))
+        done = subprocess.run(
+            [sys.executable, "-m", "lab", "revert", str(profile(bench(user, tmp_path), tmp_path))],
+            cwd=ROOT, capture_output=True, text=True, stdin=subprocess.DEVNULL, check=False,
+            pass_fds=numbers, env=environment,
+        )  # fmt: skip
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert seen == []
+
+
+@lab_only
+def test_at_the_terminal_a_key_is_accepted_and_passwords_are_typed(user: users.User, tmp_path: Path) -> None:
+    user.sudoers("USER ALL=(root) ALL")
+    lab = bench(user, tmp_path)
+    lab = replace(lab, hosts=tuple(replace(host, host_key=None) for host in lab.hosts))
+    command = [sys.executable, "-m", "lab", "revert", str(profile(lab, tmp_path))]
+    environment = {**os.environ, "BRANCHLAB_DATA": str(tmp_path / "data")}
+    terminal, end = pty.openpty()
+    process = subprocess.Popen(
+        ["setsid", "-c", *command], cwd=ROOT, stdin=end, stdout=end, stderr=end, env=environment
+    )
+    os.close(end)
+    seen = ""
+    for before, answer in (
+        ("accept it and keep it [no]: ", "yes"),
+        ("to log in on server: ", "wrong-secret"),
+        ("to log in on server: ", user.password),
+        ("to become root on server: ", user.password),
+        (" for desk: ", PHRASE),
+    ):
+        while not seen.endswith(before):
+            seen += os.read(terminal, 1000).decode()
+        os.write(terminal, answer.encode() + b"\n")
+        seen += "\n"
+    with suppress(OSError):  # the terminal's other end is gone
+        while piece := os.read(terminal, 1000):
+            seen += piece.decode()
+    os.close(terminal)
+    assert process.wait(60) == 0, seen
+    assert "did not take the password" in seen
+    assert "desk: nothing was left" in seen
+    assert seen.count("is not known here") == 1, "both hosts are the same machine"
+    assert user.password not in seen
+    assert PHRASE not in seen
+    kept = (tmp_path / "data" / "known_hosts").read_text()
+    assert kept == f"[127.0.0.1]:{user.server.port} {user.server.host_key()}\n"
+
+
+@lab_only
+def test_at_the_terminal_anything_but_yes_is_no(user: users.User, tmp_path: Path) -> None:
+    lab = Lab(name="x", hosts=(replace(user.host("none", host_key=None), name="desk"),))
+    path = tmp_path / "profile.toml"
+    path.write_text(
+        f'schema = 1\nname = "x"\n[hosts.desk]\nrole = "client"\nssh = "{lab.hosts[0].ssh}"\n'
+        f'key = "{lab.hosts[0].key}"\naddress = "127.0.0.1"\n'
+        '[hosts.server]\nrole = "server"\nssh = "unix:/nowhere"\naddress = "127.0.0.2"\n'
+    )
+    environment = {**os.environ, "BRANCHLAB_DATA": str(tmp_path / "data")}
+    command = [sys.executable, "-m", "lab", "check", str(path)]
+    terminal, end = pty.openpty()
+    process = subprocess.Popen(
+        ["setsid", "-c", *command], cwd=ROOT, stdin=end, stdout=end, stderr=end, env=environment
+    )
+    os.close(end)
+    seen = ""
+    with suppress(OSError):
+        while piece := os.read(terminal, 1000):
+            seen += piece.decode()
+            if seen.endswith("[no]: "):
+                os.write(terminal, b"y\n")
+    os.close(terminal)
+    assert process.wait(60) == 3, seen
+    assert "is not known: ssh-ed25519 SHA256:" in seen
+    assert "ssh-keyscan" in seen.replace("\r\n", " ")
+    assert not (tmp_path / "data" / "known_hosts").exists()

@@ -1,0 +1,313 @@
+"""Ways to a host and their faults: jump hosts, proxy commands, few sessions, old algorithms, silence."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import shutil
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+
+from lab import agents, ssh
+from lab.errors import BadInput, ConnectionLost, HostUnreachable
+from lab.model import Host, Role
+from tests import sshd
+from tests.netns import ROOT, SERVER, office
+
+lab_only = pytest.mark.lab
+
+
+@pytest.fixture
+def server(tmp_path: Path) -> Iterator[sshd.Sshd]:
+    with sshd.listening(sshd.made(tmp_path / "sshd")) as running:
+        yield running
+
+
+def sends(connection: ssh.Connection) -> None:
+    """Every byte comes back as it was."""
+    data = bytes(range(256)) * 400
+    with connection:
+        assert connection.run(["cat"], data).out == data
+
+
+# Ways
+
+
+@lab_only
+@pytest.mark.parametrize("ways", ["one list", "each from the other"])
+def test_two_jump_hosts_each_by_the_configuration(tmp_path: Path, ways: str) -> None:
+    with ExitStack() as stack:
+        far, near, target = (
+            stack.enter_context(sshd.listening(sshd.made(tmp_path / name)))
+            for name in ("far", "near", "target")
+        )
+        known = tmp_path / "known"
+        known.write_text("".join(f"[127.0.0.1]:{one.port} {one.host_key()}\n" for one in (far, near, target)))
+        jumps = ("near,far", "") if ways == "one list" else ("far", " ProxyJump near\n")
+        config = tmp_path / "config"
+        config.write_text(
+            f"Host near\n Port {near.port}\n IdentityFile {near.key}\n"
+            f"Host far\n Port {far.port}\n IdentityFile {far.key}\n{jumps[1]}"
+            f"Host target\n Port {target.port}\n ProxyJump {jumps[0]}\n VerifyHostKeyDNS yes\n"
+            "Host *\n HostName 127.0.0.1\n"
+        )
+        host = target.host(ssh="target", host_key=None)
+        connection = ssh.connect(host, known_hosts=[known], config=config)
+        assert any("VerifyHostKeyDNS" in text for text in connection.unheeded)
+        sends(connection)
+        for one in (near, far):
+            assert "Accepted publickey" in one.log(), "it was not jumped over"
+        near_key = (near.folder / "authorized").read_text()
+        (near.folder / "authorized").write_text("")
+        with pytest.raises(HostUnreachable) as caught:
+            ssh.connect(host, known_hosts=[known], config=config)
+        assert "by way of" in caught.value.host
+        (near.folder / "authorized").write_text(near_key)
+
+
+def test_jump_hosts_that_go_in_a_circle_are_refused(tmp_path: Path) -> None:
+    config = tmp_path / "config"
+    for text, why in (
+        ("Host *\n ProxyJump gate\n", "loop|circle"),  # ssh itself notices this one
+        ("Host office\n ProxyJump a\nHost a\n ProxyJump b\nHost b\n ProxyJump a\n", "circle"),
+    ):
+        config.write_text(text)
+        with pytest.raises(BadInput, match=why):
+            ssh.connect(Host(name="x", role=Role.CLIENT, ssh="office"), config=config)
+
+
+RELAY = """
+import socket, sys, threading, os
+link = socket.create_connection((sys.argv[1], int(sys.argv[2])))
+def out():
+    while data := link.recv(65536): os.write(1, data)
+    os._exit(0)
+threading.Thread(target=out).start()
+while data := os.read(0, 65536): link.sendall(data)
+link.shutdown(socket.SHUT_WR)
+"""
+
+
+@lab_only
+def test_a_proxy_command_and_its_end(server: sshd.Sshd, tmp_path: Path) -> None:
+    relay = tmp_path / "relay.py"
+    relay.write_text(RELAY)
+    config = tmp_path / "config"
+    config.write_text(
+        f"Host bench\n HostName 127.0.0.1\n Port {server.port}\n"
+        f" ProxyCommand {shlex.quote(sys.executable)} {relay} %h %p\n"
+        "Host wrong\n ProxyCommand echo it is 'so and so' >&2; exit 3\n"
+        "Host mute\n ProxyCommand sleep 600\n"
+    )
+    sends(ssh.connect(server.host(ssh="bench"), config=config))
+    assert subprocess.run(["pgrep", "-f", str(relay)], check=False, capture_output=True).stdout == b""
+    with pytest.raises(HostUnreachable, match="by its ProxyCommand; it said: it is so and so"):
+        ssh.connect(server.host(ssh="wrong"), config=config)
+    begin = time.monotonic()
+    with pytest.raises(HostUnreachable, match="ProxyCommand"):
+        ssh.connect(server.host(ssh="mute"), config=config, timeout_s=1)
+    assert time.monotonic() - begin < 15
+
+
+@lab_only
+def test_a_server_that_hangs_up_at_first_is_tried_again(server: sshd.Sshd) -> None:
+    """As sshd does with too many at once (MaxStartups)."""
+    calls: list[int] = []
+    over = threading.Event()
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        listener.settimeout(0.1)
+
+        def serve() -> None:
+            while not over.is_set():
+                try:
+                    link, _ = listener.accept()
+                except TimeoutError:
+                    continue
+                calls.append(1)
+                if len(calls) < 3:
+                    link.close()
+                    continue
+                argv = [sys.executable, "-c", RELAY, "127.0.0.1", str(server.port)]
+                with link:
+                    subprocess.run(argv, stdin=link, stdout=link, check=False)
+
+        thread = threading.Thread(target=serve)
+        thread.start()
+        try:
+            name = server.host().ssh.replace(f":{server.port}", f":{listener.getsockname()[1]}")
+            sends(ssh.connect(server.host(ssh=name)))
+        finally:
+            over.set()
+            thread.join()
+    assert len(calls) == 3
+
+
+# Few sessions
+
+
+@lab_only
+def test_one_session_at_a_time_is_enough(tmp_path: Path) -> None:
+    with sshd.listening(sshd.made(tmp_path / "sshd", "MaxSessions 1")) as server:
+        with ssh.connect(server.host()) as connection:
+            with (
+                agents.started(connection) as one,
+                agents.started(connection, privileged=True, root="direct") as two,
+            ):
+                connection.put(b"data", str(tmp_path / "file"))
+                assert connection.run(["echo", "in"]).out == b"in\n"
+                assert one.ask("clock")["utc"] > 1e9
+                assert two.ask("clock")["utc"] > 1e9
+            for _ in range(5):
+                assert connection.run(["echo", "in"]).out == b"in\n"
+        accepted = server.log().count("Accepted publickey")
+        assert 2 <= accepted <= 5, "what has room again is used again"
+    assert (tmp_path / "file").read_bytes() == b"data"
+
+
+@lab_only
+def test_no_session_at_all_is_told(tmp_path: Path) -> None:
+    with (
+        sshd.listening(sshd.made(tmp_path / "sshd", "MaxSessions 0")) as server,
+        ssh.connect(server.host()) as connection,
+        pytest.raises(ConnectionLost, match="could not be started"),
+    ):
+        connection.start(["true"])
+
+
+# Noise
+
+
+@lab_only
+def test_banners_and_messages_of_the_day_do_no_harm(tmp_path: Path) -> None:
+    (tmp_path / "banner").write_bytes(b"\xff\xfe WELCOME \x1b[31m\n" * 2000)
+    made = sshd.made(tmp_path / "sshd", f"Banner {tmp_path}/banner", "PrintMotd yes", "PrintLastLog yes")
+    with sshd.listening(made) as server, ssh.connect(server.host()) as connection:
+        assert connection.run(["printf", "\\351\\n"]).out == b"\xe9\n"
+        with agents.started(connection) as agent:
+            assert agent.ask("clock")["utc"] > 1e9
+
+
+@lab_only
+@pytest.mark.parametrize("shell", ["csh", "tcsh"])
+def test_a_talking_cshrc_and_sftp(tmp_path: Path, shell: str) -> None:
+    if shutil.which(shell) is None:
+        pytest.skip(f"no {shell} here")
+    (tmp_path / ".cshrc").write_text("echo hello from .cshrc\nstty erase '^h'\n")
+    force = f'exec env HOME={tmp_path} {shell} -c "$SSH_ORIGINAL_COMMAND"'
+    made = sshd.made(tmp_path / "sshd", f"ForceCommand {force}")
+    with sshd.listening(made) as server, ssh.connect(server.host()) as connection:
+        assert connection.run(["true"]).out.startswith(b"hello"), "the noise is not there"
+        with agents.started(connection) as agent:
+            assert agent.ask("clock")["utc"] > 1e9
+
+
+# Old servers
+
+
+@lab_only
+@pytest.mark.parametrize(
+    ("line", "told"),
+    [
+        ("KexAlgorithms diffie-hellman-group14-sha1", "exchanging keys .* diffie-hellman-group14-sha1"),
+        ("HostKeyAlgorithms ssh-rsa", "its own key .* ssh-rsa"),
+        ("Ciphers chacha20-poly1305@openssh.com", "encrypting .* chacha20"),
+        ("MACs umac-64@openssh.com\nCiphers aes128-ctr", "checking what arrives .* umac-64"),
+    ],
+)
+def test_the_algorithm_of_an_old_server_is_named(tmp_path: Path, line: str, told: str) -> None:
+    with (
+        sshd.listening(sshd.made(tmp_path / "sshd", line, kinds=("rsa",))) as server,
+        pytest.raises(HostUnreachable, match=told) as caught,
+    ):
+        ssh.connect(server.host(host_key=server.host_key("rsa")))
+    assert "sshd_config" in caught.value.advice
+
+
+@lab_only
+def test_the_users_choice_of_algorithms_counts(server: sshd.Sshd, tmp_path: Path) -> None:
+    config = tmp_path / "config"
+    text = f"Host bench\n HostName 127.0.0.1\n Port {server.port}\n"
+    config.write_text(f"{text} Ciphers aes256-gcm@openssh.com\n KexAlgorithms ecdh-sha2-nistp521\n")
+    with ssh.connect(server.host(ssh="bench"), config=config) as connection:
+        wire = connection._wired[0].wire
+        assert wire.local_cipher == "aes256-gcm@openssh.com"
+        assert list(wire.get_security_options().kex) == ["ecdh-sha2-nistp521"]
+    config.write_text(f"{text} Ciphers chacha20-poly1305@openssh.com\n")
+    with pytest.raises(HostUnreachable, match="none is known here"):
+        ssh.connect(server.host(ssh="bench"), config=config)
+
+
+# Silence
+
+WAITING = f"""
+import sys, time
+sys.path.insert(0, {str(ROOT)!r})
+from pathlib import Path
+from lab import agents, ssh
+from lab.errors import ConnectionLost
+from lab.model import Host, Role
+host = Host(name="bench", role=Role.CLIENT, ssh=sys.argv[1], key=sys.argv[2], host_key=sys.argv[3])
+connection = ssh.connect(host)
+agent = agents.started(connection)
+time.sleep(float(sys.argv[4]))
+agent.ask("clock")
+print("up", flush=True)
+sys.stdin.readline()
+begin = time.monotonic()
+try:
+    for _ in agent.stream("command", {{"argv": ["sleep", "600"], "timeout_s": 900}}):
+        pass
+except ConnectionLost as error:
+    print(round(time.monotonic() - begin, 1), error, flush=True)
+connection.close()
+"""
+
+
+@lab_only
+def test_a_host_that_falls_silent_is_noticed_in_15_seconds(tmp_path: Path) -> None:
+    """Packets are dropped, nothing is closed. Before that, a session of which nobody wants anything stays."""
+    if os.getuid() != 0:
+        pytest.skip("sshd in a namespace needs root here")
+    server = sshd.made(tmp_path / "sshd")
+    with office() as net, ExitStack() as stack:
+        argv = [str(sshd.SSHD), "-D", "-f", f"{server.folder}/config", "-E", f"{server.folder}/log"]
+        process = stack.enter_context(net.popen("server", *argv, "-o", "ListenAddress=0.0.0.0:2222"))
+        stack.callback(process.kill)
+        end = time.monotonic() + 30
+        while ":2222 " not in net.run("server", "ss", "-Hltn") and time.monotonic() < end:
+            time.sleep(0.02)
+        argv = [
+            sys.executable,
+            "-c",
+            WAITING,
+            f"root@{SERVER}:2222",
+            str(server.key),
+            server.host_key(),
+            "18",
+        ]
+        client = subprocess.Popen(
+            net.argv("c1", *argv), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        )
+        with client:
+            stack.callback(client.kill)
+            assert client.stdout is not None
+            assert client.stdin is not None
+            assert client.stdout.readline() == "up\n", "idle for longer than the limit, it was lost"
+            net.run(
+                "server",
+                "nft",
+                "add table inet t; add chain inet t c { type filter hook input priority 0; policy drop; }",
+            )
+            client.stdin.write("now\n")
+            client.stdin.flush()
+            took, _, error = client.stdout.readline().partition(" ")
+    assert "nothing was heard from it for 15 s" in error
+    assert 10 < float(took) < 15 * 2
