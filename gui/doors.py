@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from gui.person import Somebody
     from lab.analysis.summary import Summary
     from lab.asking import Question
-    from lab.credentials import Passwords
+    from lab.credentials import Offered, Passwords
     from lab.embedded import Embedded
     from lab.profile import Profile
     from lab.store import Head
@@ -131,11 +131,14 @@ class Doors:
         from lab.credentials import Passwords
 
         if self._passwords is None:
-            self._passwords = Passwords(self._ask)
+            self._passwords = Passwords(self._ask, self._accept)
         return self._passwords
 
     def _ask(self, question: str) -> str | None:
         return self.person.password(question) if self.person is not None else None
+
+    def _accept(self, offered: Offered) -> bool:
+        return self.person is not None and self.person.trusts(offered)
 
     def look(self, lab: Lab, experiment: Experiment) -> Iterator[tuple[Question, ...]]:
         """What a person must agree to before this run; passwords are asked for on the way. Changes nothing."""
@@ -145,14 +148,17 @@ class Doors:
         yield tuple(self.looking(lab, experiment, passwords))
 
     def _signed_in(self, host: Host, passwords: Passwords) -> None:
-        """Get the password of a host that asks for one. Raises PasswordRefused after the last wrong one."""
+        """Get whatever a host asks for, and its key accepted. Raises what the last of `TRIES` raises."""
         from lab.agents import PasswordRefused
+        from lab.ssh.login import LoginPasswordRefused, TookTooLong
 
-        for attempt in range(TRIES) if host.root in ("sudo", "doas") else ():
+        # Hosts of this machine: their keys are in the profile, and nobody has a password.
+        asks = host.root in ("sudo", "doas") or not host.ssh.startswith("unix:")
+        for attempt in range(TRIES) if asks else ():
             try:
                 self.signing(host, passwords)
                 break
-            except PasswordRefused as error:
+            except (PasswordRefused, LoginPasswordRefused, TookTooLong) as error:
                 if attempt == TRIES - 1 or self.person is None:
                     raise
                 self.person.notice = f"{error}. This is try {attempt + 2} of {TRIES}."

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from typing import Protocol
 
 from PySide6.QtCore import QRectF, QSize, Qt
 from PySide6.QtGui import QFontMetrics, QGuiApplication, QPainter, QPaintEvent
@@ -13,6 +12,7 @@ from gui.dialogs import Code, Dialog
 from gui.theme import marks
 from gui.theme.look import Look
 from gui.widgets.basic import Button, Elided, Label, Said, column, row, rule
+from lab.credentials import Offered
 
 _KINDS = {
     "ssh-ed25519": ("ED25519, 256 bit", "ed25519"),
@@ -24,21 +24,6 @@ _KINDS = {
 """Kinds of keys as SSH names them: for people, and in the name of the host's file (OpenSSH's own names)."""
 _SHA256 = re.compile(r"(?:SHA256:|(?<![A-Za-z0-9+/]))([A-Za-z0-9+/]{43})(?![A-Za-z0-9+/])")
 _IN_A_ROW = 6
-
-
-class Offered(Protocol):
-    """A host key that nothing is known of yet."""
-
-    host: str
-    """the host's name in the profile"""
-    target: str
-    """USER@ADDRESS:PORT"""
-    kind: str
-    """as in `ssh-ed25519`"""
-    fingerprint: str
-    """as in `SHA256:…`"""
-    known: str
-    """the fingerprint known so far; empty if none"""
 
 
 def compared(fingerprint: str, text: str) -> bool | None:

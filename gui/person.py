@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from gui.host_key import HostKeyDialog, Offered
+from gui.host_key import HostKeyDialog
 from gui.password import PasswordDialog
 from gui.questions import Questions
 from gui.theme.look import Look
+from lab.credentials import Offered
 from lab.stop import Stop
 
 

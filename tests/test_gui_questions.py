@@ -11,7 +11,7 @@ from typing import Any
 os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
 
 import pytest
-from dialogs_shown import CONNECTIONS, PURGE, QDISC, QUESTIONS, Offered
+from dialogs_shown import CONNECTIONS, PURGE, QDISC, QUESTIONS, offered
 from fake_testbed import FakeTestbed, small
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QApplication
@@ -26,6 +26,7 @@ from gui.host_key import HostKeyDialog
 from gui.main_window import LAB, RUN, MainWindow
 from gui.password import PasswordDialog
 from gui.person import Person
+from gui.widgets.basic import Label
 from lab import store
 from lab.agents import PasswordRefused
 from lab.asking import Question
@@ -125,7 +126,7 @@ def test_several_at_once_queue_up_in_their_order(made: Made, qtbot: QtBot) -> No
 
 def test_closing_the_window_lets_every_thread_go(made: Made, qtbot: QtBot) -> None:
     window = made()
-    askers = [Asker(lambda: person(window).trusts(Offered())) for _ in range(3)]
+    askers = [Asker(lambda: person(window).trusts(offered())) for _ in range(3)]
     asked(qtbot, window, HostKeyDialog)
     qtbot.waitUntil(lambda: window._questions.waiting == 3, timeout=FOREVER_MS)
     window.close()
@@ -174,7 +175,7 @@ def test_the_main_thread_must_not_wait_for_itself(made: Made) -> None:
 
 def test_a_changed_key_is_never_asked_about(made: Made, qtbot: QtBot) -> None:
     window = made()
-    asker = Asker(lambda: person(window).trusts(Offered(known="SHA256:" + "y" * 43)))
+    asker = Asker(lambda: person(window).trusts(offered(known="SHA256:" + "y" * 43)))
     assert asker.ended()
     assert asker.answer is False
     assert not shown(window)
@@ -182,13 +183,13 @@ def test_a_changed_key_is_never_asked_about(made: Made, qtbot: QtBot) -> None:
 
 def test_a_key_is_trusted_only_by_its_button(made: Made, qtbot: QtBot) -> None:
     window = made()
-    asker = Asker(lambda: person(window).trusts(Offered()))
+    asker = Asker(lambda: person(window).trusts(offered()))
     dialog = asked(qtbot, window, HostKeyDialog)
-    dialog.field.setText(Offered().fingerprint)
+    dialog.field.setText(offered().fingerprint)
     qtbot.keyClick(dialog.field, Qt.Key.Key_Return)
     assert asker.ended()
     assert asker.answer is True
-    asker = Asker(lambda: person(window).trusts(Offered()))
+    asker = Asker(lambda: person(window).trusts(offered()))
     dialog = asked(qtbot, window, HostKeyDialog)
     qtbot.keyClick(dialog.field, Qt.Key.Key_Return)  # nothing was compared: Enter is the harmless way
     assert asker.ended()
@@ -224,7 +225,12 @@ class Hosts:
 
     def doors(self) -> dict[str, object]:
         """For `made`."""
-        return {"own": lambda lab: False, "looking": self.look, "testbed": self.testbed}
+        return {
+            "own": lambda lab: False,
+            "looking": self.look,
+            "testbed": self.testbed,
+            "signing": lambda host, passwords: None,
+        }
 
 
 def runs() -> list[Path]:
@@ -390,6 +396,8 @@ class Keeper:
 
     def sign_in(self, host: Host, passwords: Passwords) -> None:
         """As `lab.rig.hosts.signed_in`."""
+        if host.name not in self.right:
+            return
         given = passwords.password(host.ssh, host.name)
         if given is None:
             raise HostLacks("sudo asks for a password, and none is known", host=host.name)
@@ -432,6 +440,26 @@ def test_a_wrong_password_is_told_and_asked_again_a_right_one_is_kept(
         window.start_run(small())  # the session knows them
     assert not shown(window)
     qtbot.waitUntil(lambda: not window._jobs, timeout=FOREVER_MS)
+
+
+def test_passwords_of_the_session_ask_for_keys_and_codes_too(made: Made, qtbot: QtBot) -> None:
+    window = made()
+    doors = window._doors
+    assert doors._accept(offered()) is False  # nobody is there before anything was begun
+    doors.person = person(window)
+    accept = doors.passwords().accept
+    assert accept is not None
+    asker = Asker(lambda: accept(offered()))
+    asked(qtbot, window, HostKeyDialog).trust.click()
+    assert asker.ended()
+    assert asker.answer is True
+    asker = Asker(lambda: doors.passwords().answer("proxy (me@proxy:22) asks: Verification code: "))
+    dialog = asked(qtbot, window, PasswordDialog)
+    assert dialog.field.accessibleName() == "Answer"
+    assert any("not kept" in label.text() for label in dialog.findChildren(Label))
+    typed(qtbot, dialog, "123456")
+    assert asker.ended()
+    assert asker.answer == "123456"
 
 
 def test_three_wrong_ones_end_it(made: Made, qtbot: QtBot, no_keyring: None) -> None:
