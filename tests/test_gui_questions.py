@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import subprocess
 import threading
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -35,6 +36,7 @@ from lab.errors import HostLacks, HostUnreachable
 from lab.events import Outcome
 from lab.model import Experiment, Host, Lab, Role
 from lab.stop import Stop
+from tests import users
 
 __all__ = ["made"]
 Made = Callable[..., MainWindow]
@@ -525,3 +527,35 @@ def test_doors_pass_what_was_agreed_to_and_the_passwords_to_the_machines() -> No
     assert isinstance(bed, Machines)
     assert bed._agreed == {"purge"}
     assert bed._passwords is doors.passwords()
+
+
+@pytest.mark.lab
+@pytest.mark.usefixtures("no_keyring")
+def test_a_real_host_asks_for_its_key_the_login_and_sudo(made: Made, qtbot: QtBot) -> None:
+    """Unknown key, wrong password, right one, sudo's: then everything is taken back there."""
+    with users.user("PasswordAuthentication yes", "PubkeyAuthentication no") as user:
+        user.sudoers("USER ALL=(ALL) ALL")
+        host = user.host(host_key=None, key=None)
+        window = made()
+        window.show_lab(Lab(name="Real", hosts=(host,)), (small(),), {})
+        window._take_back()
+        key = asked(qtbot, window, HostKeyDialog)
+        key.field.setText(fingerprint(user.server.host_key()))
+        assert key.trust.isDefault()
+        qtbot.keyClick(key.field, Qt.Key.Key_Return)
+        for text, purpose in (("wrong", "log in"), (user.password, "log in"), (user.password, "become root")):
+            dialog = asked(qtbot, window, PasswordDialog)
+            assert purpose in dialog.field.accessibleDescription()
+            typed(qtbot, dialog, text)
+            gone(qtbot, window, dialog)
+        qtbot.waitUntil(lambda: not window._taking_back.busy, timeout=FOREVER_MS)
+        qtbot.waitUntil(window._banner.isVisible, timeout=FOREVER_MS)
+        assert window._banner._title.text() == "Nothing was left on bench."
+
+
+def fingerprint(public: str) -> str:
+    """Of a public key in a line, as ssh-keygen prints it."""
+    print_ = subprocess.run(
+        ["ssh-keygen", "-lf", "-"], input=public, capture_output=True, text=True, check=True
+    )
+    return print_.stdout
