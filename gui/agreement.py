@@ -39,8 +39,7 @@ class AgreementDialog(Dialog):
             if number:
                 listed.addWidget(rule())
             self._add(listed, question)
-        inside.setFixedWidth(self.inside - _SCROLL_BAR)
-        self._scroll = _Scroll(inside, max(160, window.height() - _CHROME))
+        self._scroll = _Scroll(inside, self.inside, max(160, window.height() - _CHROME))
         self.body.addWidget(self._scroll)
         self.cancel = self.button("Cancel")
         self.run = self.button("Run", "filled", "play")
@@ -78,9 +77,9 @@ class AgreementDialog(Dialog):
 class _Scroll(QScrollArea):
     """As high as what is inside, up to `most`; then it scrolls, and follows the focus."""
 
-    def __init__(self, inside: QWidget, most: int) -> None:
+    def __init__(self, inside: QWidget, width: int, most: int) -> None:
         super().__init__()
-        self._inside, self._most = inside, most
+        self._inside, self._width, self._most = inside, width, most
         self.setWidget(inside)
         self.setFrameShape(QFrame.Shape.NoFrame)
         self.setFocusPolicy(Qt.FocusPolicy.NoFocus)
@@ -88,10 +87,10 @@ class _Scroll(QScrollArea):
         self.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Fixed)
 
     def sizeHint(self) -> QSize:
-        layout = self._inside.layout()
-        needed = layout.heightForWidth(self._inside.width())
-        self._inside.setFixedHeight(needed)
-        return QSize(self._inside.width() + _SCROLL_BAR, min(needed, self._most))
+        needed_for = self._inside.layout().heightForWidth
+        width = self._width if needed_for(self._width) <= self._most else self._width - _SCROLL_BAR
+        self._inside.setFixedSize(width, needed_for(width))
+        return QSize(self._width, min(self._inside.height(), self._most))
 
 
 def _details(look: Look, question: Question, width: int) -> QFrame:

@@ -80,7 +80,7 @@ def main(
     finally:
         awake.stop()
         window.leave()
-        window.run_worker.wait(60)
+        window.runs.worker.wait(60)
         doors.close()
         reporter.remove()
     return _code(window) if run else DONE

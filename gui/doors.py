@@ -131,13 +131,13 @@ class Doors:
         from lab.credentials import Passwords
 
         if self._passwords is None:
-            self._passwords = Passwords(self._ask, self._trusted)
+            self._passwords = Passwords(self._ask, self._accept)
         return self._passwords
 
     def _ask(self, question: str) -> str | None:
         return self.person.password(question) if self.person is not None else None
 
-    def _trusted(self, offered: Offered) -> bool:
+    def _accept(self, offered: Offered) -> bool:
         return self.person is not None and self.person.trusts(offered)
 
     def look(self, lab: Lab, experiment: Experiment) -> Iterator[tuple[Question, ...]]:
@@ -148,19 +148,17 @@ class Doors:
         yield tuple(self.looking(lab, experiment, passwords))
 
     def _signed_in(self, host: Host, passwords: Passwords) -> None:
-        """Log in on a host and become root once: what it asks for, and its key, is known then.
-
-        Raises PasswordRefused or LoginPasswordRefused after the last wrong one.
-        """
+        """Get whatever a host asks for, and its key accepted. Raises what the last of `TRIES` raises."""
         from lab.agents import PasswordRefused
-        from lab.ssh.login import LoginPasswordRefused
+        from lab.ssh.login import LoginPasswordRefused, TookTooLong
 
+        # Hosts of this machine: their keys are in the profile, and nobody has a password.
         asks = host.root in ("sudo", "doas") or not host.ssh.startswith("unix:")
         for attempt in range(TRIES) if asks else ():
             try:
                 self.signing(host, passwords)
                 break
-            except (PasswordRefused, LoginPasswordRefused) as error:
+            except (PasswordRefused, LoginPasswordRefused, TookTooLong) as error:
                 if attempt == TRIES - 1 or self.person is None:
                     raise
                 self.person.notice = f"{error}. This is try {attempt + 2} of {TRIES}."

@@ -3,43 +3,45 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
-from PySide6.QtCore import QObject, Qt, QTimer, Signal
+from PySide6.QtCore import QTimer, Signal
 from PySide6.QtGui import QCloseEvent, QDragEnterEvent, QDropEvent, QKeySequence, QResizeEvent, QShortcut
 from PySide6.QtWidgets import QApplication, QMainWindow, QStackedWidget, QWidget
 
-from gui import telling, words
+from gui import telling
 from gui.actions import Action, Actions
 from gui.asking import CloseDialog, ask_file, ask_target
-from gui.doors import ANSWERING, Doors, OpenedProfile, OpenedRun
+from gui.doable import doable
+from gui.doors import Doors, OpenedProfile, OpenedRun
+from gui.jobs import Jobs
 from gui.lab.page import LabPage
 from gui.preparing import Preparing, Wanted
 from gui.questions import Questions
 from gui.report import Banner, DefectDialog, Reporter, Trouble
 from gui.results.page import ResultsPage
 from gui.run.page import RunPage
+from gui.runs import Runs
 from gui.start.page import StartPage
 from gui.taking_back import TakingBack
-from gui.telling import LAB, RESULTS, RUN
+from gui.telling import LAB, PLACES, RESULTS, RUN
 from gui.theme import sheet
 from gui.theme.look import Look
 from gui.widgets.basic import column, row
+from gui.widgets.focus import next_part
 from gui.widgets.frame import (
     LEAST_PAGE,
     SMALL_WIDTH,
     FocusRing,
     Head,
     Navigation,
-    Place,
     StatusBar,
     TopBar,
     Whole,
 )
-from gui.worker import Worker
 from lab.analysis.summary import Summary
 from lab.events import (
     Event,
@@ -53,18 +55,12 @@ from lab.events import (
 )
 from lab.live import Live
 from lab.model import Experiment, Lab
-from lab.stop import Stop
 
 T = TypeVar("T")
 log = logging.getLogger(__name__)
 
 REDRAW_MS = 50
 START = "start"
-PLACES = (
-    Place(LAB, "Lab", "tree-structure"),
-    Place(RUN, "Run", "play-circle"),
-    Place(RESULTS, "Results", "chart-line-up"),
-)
 _SLOW_REFRESH = 4
 """Progress and roles are told every so many redraws: five times a second is enough for words."""
 _SUMMARY_REFRESH = 100
@@ -88,15 +84,13 @@ class MainWindow(QMainWindow):
         self.live = Live()
         self.summary: Summary | None = None
         self.run_path: Path | None = None
-        self._kept: list[Event] = []
-        self._stop: Stop | None = None
         self._dirty, self._lab_dirty, self._ticks = True, True, 0
         self._closing, self._wanted = False, ""
         self._pending: tuple[str | None, Path | None, frozenset[str]] | None = None
         self.trouble: BaseException | None = None
         """why the newest run that was asked for did not begin"""
-        self._jobs: set[Worker] = set()
-        self._summing, self._sum_again, self._past = False, False, False
+        self._jobs = Jobs(self)
+        self._past = False
         self._outcome: Outcome | None = None
         self.setWindowTitle("BranchLab")
         self.setMinimumSize(960, 600)
@@ -124,11 +118,11 @@ class MainWindow(QMainWindow):
             return
         self._pending = (experiment, record, agreed) if run else None
         self._wanted = experiment or ""
-        self._job(self._doors.profile(path), self._profile_opened)
+        self._jobs.do(self._doors.profile(path), self._profile_opened)
 
     def open_run(self, path: Path) -> None:
         """Open a run file; it opens in *Results*."""
-        self._job(self._doors.opened(path), self._run_opened)
+        self._jobs.do(self._doors.opened(path), self._run_opened)
 
     def start_run(
         self, experiment: Experiment, record: Path | None = None, agreed: frozenset[str] = frozenset()
@@ -146,7 +140,7 @@ class MainWindow(QMainWindow):
     def interrupt(self) -> None:
         """Stop softly and close, as Ctrl C in the terminal asks."""
         self._closing = True
-        if self.run_worker.busy:
+        if self.runs.busy:
             self._ask_stop()
         else:
             self.close()
@@ -165,7 +159,16 @@ class MainWindow(QMainWindow):
     @property
     def running(self) -> bool:
         """True while a run of this window goes."""
-        return self.run_worker.busy
+        return self.runs.busy
+
+    @property
+    def dark(self) -> bool:
+        """True in the dark palette."""
+        return self._look.palette.dark
+
+    def swap_theme(self) -> None:
+        """The other palette."""
+        self._look.use("light" if self.dark else "dark")
 
     def show_page(self, key: str) -> None:
         """Show a page."""
@@ -179,7 +182,7 @@ class MainWindow(QMainWindow):
         self._navigation.show_page(key)
         self._dirty = True
         if key == RESULTS and self.running:
-            self._sum_up()
+            self.runs.sum_up()
         if key == START:
             self._recent()
 
@@ -223,25 +226,28 @@ class MainWindow(QMainWindow):
         self._ring = FocusRing(look, self)
         self._actions = Actions(look, self)
         self._questions = Questions(self)
+        self.runs = Runs(self._doors, self._jobs, self)
         self._preparing = Preparing(look, self._doors, self._questions, self)
         self._taking_back = TakingBack(look, self._doors, self._questions, self)
 
     def _wire(self) -> None:
-        self.run_worker = Worker(self)
-        self.run_worker.happened.connect(self._happened)
-        self.run_worker.crashed.connect(self._reporter.take)
-        self.run_worker.ended.connect(self._run_ended)
+        self.runs.happened.connect(self._happened)
+        self.runs.crashed.connect(self._reporter.take)
+        self.runs.ended.connect(self._run_ended)
+        self.runs.summed.connect(self._summed_up)
         self._preparing.ready.connect(self._begin_run)
         self._preparing.left.connect(self._left)
         self._preparing.crashed.connect(self._not_begun)
         self._taking_back.going.connect(self.lab_page.take_back)
         self._taking_back.done.connect(self._tell)
         self._taking_back.crashed.connect(self._reporter.take)
+        self._jobs.failed.connect(self._job_failed)
+        self._jobs.ended.connect(self._close_if_done)
         self._reporter.told.connect(self._tell)
         self._reporter.broken.connect(self._broken)
         self._navigation.chosen.connect(self.show_page)
         self._top.home.connect(self._home)
-        self._top.themed.connect(self._other_theme)
+        self._top.themed.connect(self.swap_theme)
         self._top.sought.connect(self._offer_actions)
         self.start_page.made.connect(self._make_hosts)
         self.start_page.profile.connect(self._ask_profile)
@@ -254,8 +260,8 @@ class MainWindow(QMainWindow):
         self.run_page.stopped.connect(self._ask_stop)
         self.run_page.cancelled.connect(self._preparing.cancel)
         self.run_page.cut.connect(self._cut)
-        self.run_page.paused.connect(self._pause)
-        self.run_page.resumed.connect(self._resume)
+        self.run_page.paused.connect(self.runs.pause)
+        self.run_page.resumed.connect(self.runs.resume)
         self.run_page.results.connect(partial(self.show_page, RESULTS))
         self.results_page.opened.connect(self._ask_run)
         self.results_page.exported.connect(self._ask_export)
@@ -272,28 +278,14 @@ class MainWindow(QMainWindow):
 
     # jobs -------------------------------------------------------------------------------------------------
 
-    def _job(self, things: Iterable[T], then: Callable[[T], None]) -> None:
-        """Have one thing done in a thread, by the same bridge as a run."""
-        worker = Worker(self)
-        self._jobs.add(worker)
-        worker.happened.connect(then)
-        worker.crashed.connect(self._job_failed)
-        worker.ended.connect(self._job_ended)
-        worker.start(things, "job")
-
     def _job_failed(self, error: BaseException) -> None:
         self.start_page.busy("")
         self._pending = None
-        self._summing = False
+        self.runs.not_summed()
         self._reporter.take(error)
 
-    def _job_ended(self, worker: QObject) -> None:
-        self._jobs.discard(worker)
-        worker.deleteLater()
-        self._close_if_done()
-
     def _recent(self) -> None:
-        self._job(self._doors.recent(), self.start_page.show_runs)
+        self._jobs.do(self._doors.recent(), self.start_page.show_runs)
 
     def _refused_while_busy(self) -> bool:
         """True, and told, while something goes on with the lab that is open: it stays the one that is shown."""
@@ -315,7 +307,7 @@ class MainWindow(QMainWindow):
         if self._refused_while_busy():
             return
         self.start_page.busy("Making three hosts …")
-        self._job(self._doors.hosts(), self._profile_opened)
+        self._jobs.do(self._doors.hosts(), self._profile_opened)
 
     def _profile_opened(self, opened: OpenedProfile) -> None:
         self.start_page.busy("")
@@ -342,7 +334,7 @@ class MainWindow(QMainWindow):
         self._banner.hide()
         self.run_path = opened.path
         self.show_live(opened.live, past=True)
-        self._kept = []
+        self.runs.kept = []
         self._summed_up(opened.summary)
         self._top.show_open(opened.live.lab or opened.summary.started.experiment.name, opened.path.name)
         self.setWindowTitle(f"{opened.summary.started.experiment.name} – BranchLab")
@@ -351,13 +343,9 @@ class MainWindow(QMainWindow):
     # a run --------------------------------------------------------------------------------------------------
 
     def _begin_run(self, wanted: Wanted) -> None:
-        self.run_path, self._stop, self._outcome = None, wanted.stop, None
-        self._kept = []
+        self.run_path, self._outcome = None, None
         self.run_page.looked()
-        things = self._doors.run(
-            wanted.lab, wanted.experiment, wanted.stop, wanted.record, agreed=wanted.agreed
-        )
-        self.run_worker.start(things)
+        self.runs.begin(wanted)
 
     def _take_back(self) -> None:
         if self._lab is not None and not self._refused_while_busy():
@@ -381,8 +369,6 @@ class MainWindow(QMainWindow):
     def _happened(self, event: Event) -> None:
         self.live.apply(event)
         self._dirty = True
-        if isinstance(event, ANSWERING):
-            self._kept.append(event)
         if isinstance(event, _LAB_WORDS):
             self._lab_dirty = True
         if isinstance(event, RunStarted):
@@ -401,49 +387,28 @@ class MainWindow(QMainWindow):
         self.run_page.begin(live)
         self._dirty = self._lab_dirty = True
 
-    def _run_ended(self, worker: QObject) -> None:
+    def _run_ended(self) -> None:
         self._outcome, self.run_path = self.live.outcome, self._doors.recording
-        self._stop = None
         self._dirty = self._lab_dirty = True
         self.run_page.redraw()
         if self.live.outcome is Outcome.FAILED:
             self._tell(Trouble(title=self.live.reason or "The run failed.", text=self.live.advice))
-        if self._kept:
-            self._sum_up()
         self.finished.emit(self._outcome)
         self._close_if_done()
 
-    def _sum_up(self) -> None:
-        self._sum_again = self._summing
-        if not self._summing and self._kept:
-            self._summing = True
-            self._job(self._doors.summary(list(self._kept)), self._summed_up)
-
     def _summed_up(self, summary: Summary) -> None:
-        self._summing = False
         self.summary = summary
         self.results_page.show_summary(summary, running=self.running and summary.finished is None)
         self._dirty = True
-        if self._sum_again:  # asked meanwhile; at the end of a run there is no next time
-            self._sum_up()
 
     def _close_if_done(self) -> None:
         """Close, where that was asked for during a run: once it has ended and its answers are known."""
-        if self._closing and not self.running and not self._summing:
+        if self._closing and not self.running and not self.runs.summing:
             self.close()
 
     def _ask_stop(self) -> None:
-        if self._stop is not None:
-            self._stop.request()
-            self._questions.withdraw()
-
-    def _pause(self) -> None:
-        if self._stop is not None:
-            self._stop.pause()
-
-    def _resume(self) -> None:
-        if self._stop is not None:
-            self._stop.resume()
+        self.runs.stop()
+        self._questions.withdraw()
 
     def _cut(self) -> None:
         if not self._doors.cut():
@@ -466,7 +431,7 @@ class MainWindow(QMainWindow):
         if self._ticks % _SLOW_REFRESH == 0 or not self.live.running:
             self._slow()
         if self._page == RESULTS and self.running and self._ticks % _SUMMARY_REFRESH == 0:
-            self._sum_up()
+            self.runs.sum_up()
 
     def _slow(self) -> None:
         if self._lab_dirty:
@@ -516,13 +481,10 @@ class MainWindow(QMainWindow):
 
     def _export(self, target: Path) -> None:
         if self.run_path is not None:
-            self._job(self._doors.export(self.run_path, target), self._exported)
+            self._jobs.do(self._doors.export(self.run_path, target), self._exported)
 
     def _exported(self, path: Path) -> None:
         self._tell(Trouble(title=f"Written: {path}", grade="info"))
-
-    def _other_theme(self) -> None:
-        self._look.use("light" if self._look.palette.dark else "dark")
 
     def _dress(self) -> None:
         application = QApplication.instance()
@@ -542,87 +504,15 @@ class MainWindow(QMainWindow):
         self._actions.offer(self._doable())
 
     def _doable(self) -> list[Action]:
-        """What can be done now, by group."""
-        page, running = self.show_page, self.running
-        made = [
-            Action("Pages", place.name, place.icon, partial(page, place.key), f"Alt {number}")
-            for number, place in enumerate(PLACES, 1)
-        ]
-        made.append(Action("Pages", "Start", "buildings", self._home))
-        if self.looking:
-            made.append(Action("Run", "Cancel", "x", self._preparing.cancel))
-        elif running:
-            run = self.run_page
-            made += [
-                Action(
-                    "Run", run.pause.word, "play" if run.pause.word == "Go on" else "pause", run.pause.click
-                ),
-                Action("Run", run.stop.word, "stop", run.stop.click),
-            ]
-        else:
-            made += [
-                Action("Lab", f"Run {name}", "play", partial(self.start_run, experiment))
-                for name, experiment in self.lab_page.offered()
-            ]
-            if self._lab is not None:
-                name = "Take everything back"
-                made.append(Action("Lab", name, "arrow-counter-clockwise", self._take_back))
-            made += [
-                Action("Lab", "Make hosts on this machine", "tree-structure", self._make_hosts),
-                Action("Lab", "Open a lab …", "folder-open", self._ask_profile),
-                Action("Runs", "Open a run …", "folder-open", self._ask_run),
-            ]
-            made += [
-                Action(
-                    "Runs",
-                    f"Open {head.experiment}, {words.when(head.started)}",
-                    "chart-line-up",
-                    partial(self.open_run, head.file),
-                )
-                for head in self.start_page.heads()
-            ]
-        if self.summary is not None:
-            results = self.results_page
-            made += [
-                Action("Results", name, icon, self._in_results(do)) for name, icon, do in results.doable()
-            ]
-            if results.export.isEnabled():
-                made.append(Action("Results", "Export the trials …", "export", self._ask_export))
-        dark = self._look.palette.dark
-        made.append(
-            Action(
-                "Window",
-                "Light colours" if dark else "Dark colours",
-                "sun" if dark else "moon",
-                self._other_theme,
-            )
-        )
-        return made
-
-    def _in_results(self, do: Callable[[], None]) -> Callable[[], None]:
-        def shown() -> None:
-            self.show_page(RESULTS)
-            do()
-
-        return shown
+        return doable(self)
 
     def _next_part(self) -> None:
         """F6: head, navigation, page, inspector."""
-        page = self._pages[self._page]
-        parts: list[QWidget] = [self._top, self._navigation, page]
-        if self._page == LAB:
-            parts.append(self.lab_page.inspector)
-        parts = [part for part in parts if part.isVisible()]
-        focus = QApplication.focusWidget()
-        inside = [part for part in parts if focus is not None and (part is focus or part.isAncestorOf(focus))]
-        at = parts.index(inside[-1]) if inside else -1
-        target = parts[(at + 1) % len(parts)]
-        first = _first_in(target)
-        if first is not None:
-            first.setFocus(Qt.FocusReason.ShortcutFocusReason)
+        parts = [self._top, self._navigation, self._pages[self._page]]
+        next_part([*parts, self.lab_page.inspector] if self._page == LAB else parts)
 
     def closeEvent(self, event: QCloseEvent) -> None:
-        if not self.run_worker.busy:
+        if not self.runs.busy:
             self._timer.stop()
             event.accept()
             self.leave()
@@ -658,12 +548,3 @@ class MainWindow(QMainWindow):
 
 def _ours(name: str) -> bool:
     return name.endswith((".branchlab", ".toml"))
-
-
-def _first_in(part: QWidget) -> QWidget | None:
-    """The first widget inside that takes the focus by Tab."""
-    for widget in part.findChildren(QWidget):
-        takes = widget.focusPolicy() & Qt.FocusPolicy.TabFocus
-        if takes and widget.isVisible() and widget.isEnabled():
-            return widget
-    return None

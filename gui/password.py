@@ -1,4 +1,4 @@
-"""The dialog that asks for a password or a passphrase."""
+"""The dialog that asks for a password, a passphrase, or what else a host wants to hear."""
 
 from __future__ import annotations
 
@@ -11,13 +11,22 @@ from gui.theme import marks
 from gui.theme.look import Look
 from gui.widgets.basic import IconButton, Label, Said, row
 
+_WORDS = {"Password": "password", "Passphrase": "passphrase"}
+"""How the questions of `lab.credentials` begin; any other one is a host's own, and its answer is good once."""
+_TITLES = {
+    "password": "BranchLab needs a password",
+    "passphrase": "BranchLab needs a passphrase",
+    "answer": "A host asks for an answer",
+}
+_KEPT = {"answer": "Used once, and not kept; never written to a file or a log."}
+
 
 class PasswordDialog(Dialog):
     """The answer is what was typed. `notice` says what was wrong with the last one."""
 
     def __init__(self, look: Look, question: str, window: QWidget, *, notice: str = "") -> None:
-        word = "passphrase" if "passphrase" in question.casefold() else "password"
-        super().__init__(look, window, f"BranchLab needs a {word}", icon="key")
+        word = _WORDS.get(question.partition(" of ")[0], "answer")
+        super().__init__(look, window, _TITLES[word], icon="key")
         asked = question.strip().removesuffix(":")
         self.body.addWidget(Label(look, breakable(asked), 13, wrap=True))
         if notice:
@@ -44,7 +53,7 @@ class PasswordDialog(Dialog):
         self.body.addSpacing(-6)
         self.body.addWidget(self.field)
         self.body.addSpacing(-4)
-        kept = "Kept in memory until BranchLab ends; never written to a file or a log."
+        kept = _KEPT.get(word, "Kept in memory until BranchLab ends; never written to a file or a log.")
         self.body.addWidget(Label(look, kept, 12, 400, "text2", wrap=True))
         self.cancel = self.button("Cancel")
         self.give = self.button(f"Use this {word}", "filled")

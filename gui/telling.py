@@ -5,13 +5,18 @@ from __future__ import annotations
 from gui import words
 from gui.lab import facts
 from gui.theme import marks
-from gui.widgets.frame import Navigation, StatusBar, TopBar
+from gui.widgets.frame import Navigation, Place, StatusBar, TopBar
 from lab.analysis.findings import NO_NUMBER
 from lab.analysis.summary import Summary
 from lab.live import Live
 
 LAB, RUN, RESULTS = "lab", "run", "results"
 """Keys of the pages in the navigation."""
+PLACES = (
+    Place(LAB, "Lab", "tree-structure"),
+    Place(RUN, "Run", "play-circle"),
+    Place(RESULTS, "Results", "chart-line-up"),
+)
 
 _WORST_FIRST = (marks.TROUBLE, marks.BUSY, marks.UNKNOWN, marks.OK)
 

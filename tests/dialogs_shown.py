@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from PySide6.QtWidgets import QWidget
 
@@ -13,6 +12,7 @@ from gui.host_key import HostKeyDialog
 from gui.password import PasswordDialog
 from gui.theme.look import Look
 from lab.asking import Question
+from lab.credentials import Offered
 
 CONNECTIONS = Question(
     kind="connections",
@@ -39,15 +39,10 @@ QDISC = Question(
 QUESTIONS = (CONNECTIONS, PURGE, QDISC)
 
 
-@dataclass(frozen=True, slots=True)
-class Offered:
-    """A stand-in for what `lab.ssh` offers."""
-
-    host: str = "desk-3"
-    target: str = "lab@198.51.100.23:22"
-    kind: str = "ssh-ed25519"
-    fingerprint: str = "SHA256:7mQv0tXk3RzLb9YcWfJ2sHd8pN4uEoGa1VtKyM6xQiB"
-    known: str = ""
+def offered(kind: str = "ssh-ed25519", known: str = "") -> Offered:
+    """A key that an unknown host showed."""
+    print_ = "SHA256:7mQv0tXk3RzLb9YcWfJ2sHd8pN4uEoGa1VtKyM6xQiB"
+    return Offered(host="desk-3", target="lab@198.51.100.23:22", kind=kind, fingerprint=print_, known=known)
 
 
 def _agreement(look: Look, window: QWidget) -> Dialog:
@@ -77,9 +72,13 @@ def _first_password(look: Look, window: QWidget) -> Dialog:
     return PasswordDialog(look, "Passphrase of the key /home/lab/.ssh/id_ed25519: ", window)
 
 
+def _code(look: Look, window: QWidget) -> Dialog:
+    return PasswordDialog(look, "proxy (lab@proxy.office.example.com:22) asks: Verification code: ", window)
+
+
 def _pasted(text: str) -> Callable[[Look, QWidget], Dialog]:
     def made(look: Look, window: QWidget) -> Dialog:
-        dialog = HostKeyDialog(look, Offered(), window)
+        dialog = HostKeyDialog(look, offered(), window)
         dialog.field.setText(text)
         return dialog
 
@@ -91,7 +90,8 @@ DIALOGS: dict[str, Callable[[Look, QWidget], Dialog]] = {
     "agreement-one": _one,
     "password": _first_password,
     "password-wrong": _password,
+    "code": _code,
     "host-key": _pasted(""),
-    "host-key-same": _pasted(f"256 {Offered().fingerprint} root@desk-3 (ED25519)"),
+    "host-key-same": _pasted(f"256 {offered().fingerprint} root@desk-3 (ED25519)"),
     "host-key-differs": _pasted("SHA256:" + "x" * 43),
 }

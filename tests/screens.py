@@ -11,6 +11,7 @@ they are drawn over the window as a desktop would place them, without its frame.
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 import tempfile
 import time
@@ -179,9 +180,11 @@ ACCOUNT = (
 def dialogs(folder: Path) -> None:
     """Every dialog that asks, the page while hosts are looked at, and the account of a made-up run."""
     folder.mkdir(parents=True, exist_ok=True)
+    percent = round(100 * float(os.environ.get("QT_SCALE_FACTOR", "1")))
+    scale = "" if percent == 100 else f"-{percent}-percent"
     for width, height in ((1440, 900), (1280, 720)):
         for theme in ("light", "dark"):
-            _dialogs(folder, f"{width}x{height}-{theme}", width, height, theme)
+            _dialogs(folder, f"{width}x{height}{scale}-{theme}", width, height, theme)
 
 
 def _dialogs(folder: Path, suffix: str, width: int, height: int, theme: str) -> None:
@@ -189,6 +192,7 @@ def _dialogs(folder: Path, suffix: str, width: int, height: int, theme: str) -> 
     look = Look(theme)
     sheet.dress(application, look)
     window = MainWindow(look, Doors(), Reporter())
+    window._top.show_theme()
     window.show_lab(HOSTS, (small(),), {"Small": 12})
     window._top.show_open(HOSTS.name, "minsk-office.toml")
     window.resize(width, height)

@@ -219,11 +219,11 @@ def test_answers_asked_for_while_others_are_made_are_made_too(made: Made, qtbot:
     """The last ones are: a run ends while its answers so far are on their way."""
     window = made()
     ran(qtbot, window, small())
-    kept = list(window._kept)
-    window._kept = kept[:3]
-    window._sum_up()
-    window._kept = kept
-    window._sum_up()
+    kept = list(window.runs.kept)
+    window.runs.kept = kept[:3]
+    window.runs.sum_up()
+    window.runs.kept = kept
+    window.runs.sum_up()
     qtbot.waitUntil(lambda: not window._jobs, timeout=FOREVER_MS)
     assert window.summary is not None
     assert window.summary.finished is not None

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
 
 import pytest
-from dialogs_shown import DIALOGS, QUESTIONS, Offered
+from dialogs_shown import DIALOGS, QUESTIONS, offered
 from fake_testbed import FakeTestbed, experiment, small
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QGuiApplication
@@ -174,7 +174,7 @@ def test_a_password_is_hidden_until_it_is_asked_to_be_shown(made: Made, qtbot: Q
 
 # the key of a host ----------------------------------------------------------------------------------------------
 
-KEY = Offered().fingerprint
+KEY = offered().fingerprint
 
 
 @pytest.mark.parametrize(
@@ -209,7 +209,7 @@ def test_trust_is_filled_only_once_the_two_are_the_same(
     made: Made, pasted: str, trust: bool, filled: str, default: str
 ) -> None:
     window = made()
-    dialog = HostKeyDialog(window._look, Offered(), window)
+    dialog = HostKeyDialog(window._look, offered(), window)
     dialog.field.setText(pasted)
     buttons = {"trust": dialog.trust, "refuse": dialog.refuse}
     assert dialog.trust.isEnabled() is trust
@@ -222,7 +222,7 @@ def test_trust_is_filled_only_once_the_two_are_the_same(
 
 def test_the_fingerprint_is_copied_without_gaps_and_the_command_as_it_is(made: Made) -> None:
     window = made()
-    dialog = HostKeyDialog(window._look, Offered(kind="ecdsa-sha2-nistp256"), window)
+    dialog = HostKeyDialog(window._look, offered(kind="ecdsa-sha2-nistp256"), window)
     dialog.copy.click()
     assert QGuiApplication.clipboard().text() == KEY
     dialog.command.copy.click()
@@ -256,7 +256,7 @@ def test_the_account_lists_changes_and_copies_them(made: Made, qtbot: QtBot) -> 
     output = window.run_page.output
     assert output.account.isVisible()
     assert not output._text.isVisible()
-    assert output._about.text() == "what was changed on the hosts: 2 changes, 1 taken back"
+    assert output._about.text() == "What was changed on the hosts, and taken back"
     qtbot.keyClick(output.account, Qt.Key.Key_C, Qt.KeyboardModifier.ControlModifier)
     lines = [line.split("\t") for line in QGuiApplication.clipboard().text().splitlines()]
     assert lines[0] == ["Time", "Host", "Changed or taken back", "What"]
@@ -294,6 +294,7 @@ def test_a_flood_of_changes_is_cheap_and_follows_its_end(made: Made, qtbot: QtBo
     with_account(window, [("server", f"change {n}", bool(n % 2)) for n in range(900)])
     view = window.run_page.output.account
     assert view.model().rowCount() == 300
+    assert "the newest 300" in window.run_page.output._about.text()
     assert view.verticalScrollBar().value() == view.verticalScrollBar().maximum()
     view.verticalScrollBar().setValue(0)
     with_account(window, [("server", "one more", False)])
@@ -321,6 +322,10 @@ def test_the_account_opens_over_a_full_matrix(made: Made, qtbot: QtBot) -> None:
 # taking everything back -----------------------------------------------------------------------------------------
 
 
+def nobody_asks(host: object, passwords: Passwords) -> None:
+    """No host asks for anything."""
+
+
 class Left:
     """A stand-in for hosts on which something was left."""
 
@@ -339,7 +344,7 @@ class Left:
 
 def test_everything_is_taken_back_and_told_host_by_host(made: Made, qtbot: QtBot) -> None:
     left = Left({"server": ["line on eth0", "table inet branchlab"], "proxy": ["cache folder"]})
-    window = made(reverting=left.revert)
+    window = made(reverting=left.revert, signing=nobody_asks)
     window.show_page(LAB)
     said: list[str] = []
     window._taking_back.going.connect(said.append)
@@ -373,7 +378,9 @@ def test_a_host_that_cannot_be_put_back_keeps_no_other_from_it(made: Made, qtbot
     away = HostTrouble(
         "client: no answer on port 22\n  tried: ssh client\nother hosts: none", advice="Run it again."
     )
-    window = made(reverting=Left({"client": away, "proxy": busy, "server": ["line"]}).revert)
+    window = made(
+        reverting=Left({"client": away, "proxy": busy, "server": ["line"]}).revert, signing=nobody_asks
+    )
     window.show_page(LAB)
     with qtbot.waitSignal(window._taking_back.done, timeout=FOREVER_MS):
         window._take_back()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import subprocess
 import threading
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -11,7 +12,7 @@ from typing import Any
 os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
 
 import pytest
-from dialogs_shown import CONNECTIONS, PURGE, QDISC, QUESTIONS, Offered
+from dialogs_shown import CONNECTIONS, PURGE, QDISC, QUESTIONS, offered
 from fake_testbed import FakeTestbed, small
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QApplication
@@ -26,6 +27,7 @@ from gui.host_key import HostKeyDialog
 from gui.main_window import LAB, RUN, MainWindow
 from gui.password import PasswordDialog
 from gui.person import Person
+from gui.widgets.basic import Label
 from lab import store
 from lab.agents import PasswordRefused
 from lab.asking import Question
@@ -34,6 +36,7 @@ from lab.errors import HostLacks, HostUnreachable
 from lab.events import Outcome
 from lab.model import Experiment, Host, Lab, Role
 from lab.stop import Stop
+from tests import users
 
 __all__ = ["made"]
 Made = Callable[..., MainWindow]
@@ -125,7 +128,7 @@ def test_several_at_once_queue_up_in_their_order(made: Made, qtbot: QtBot) -> No
 
 def test_closing_the_window_lets_every_thread_go(made: Made, qtbot: QtBot) -> None:
     window = made()
-    askers = [Asker(lambda: person(window).trusts(Offered())) for _ in range(3)]
+    askers = [Asker(lambda: person(window).trusts(offered())) for _ in range(3)]
     asked(qtbot, window, HostKeyDialog)
     qtbot.waitUntil(lambda: window._questions.waiting == 3, timeout=FOREVER_MS)
     window.close()
@@ -174,7 +177,7 @@ def test_the_main_thread_must_not_wait_for_itself(made: Made) -> None:
 
 def test_a_changed_key_is_never_asked_about(made: Made, qtbot: QtBot) -> None:
     window = made()
-    asker = Asker(lambda: person(window).trusts(Offered(known="SHA256:" + "y" * 43)))
+    asker = Asker(lambda: person(window).trusts(offered(known="SHA256:" + "y" * 43)))
     assert asker.ended()
     assert asker.answer is False
     assert not shown(window)
@@ -182,13 +185,13 @@ def test_a_changed_key_is_never_asked_about(made: Made, qtbot: QtBot) -> None:
 
 def test_a_key_is_trusted_only_by_its_button(made: Made, qtbot: QtBot) -> None:
     window = made()
-    asker = Asker(lambda: person(window).trusts(Offered()))
+    asker = Asker(lambda: person(window).trusts(offered()))
     dialog = asked(qtbot, window, HostKeyDialog)
-    dialog.field.setText(Offered().fingerprint)
+    dialog.field.setText(offered().fingerprint)
     qtbot.keyClick(dialog.field, Qt.Key.Key_Return)
     assert asker.ended()
     assert asker.answer is True
-    asker = Asker(lambda: person(window).trusts(Offered()))
+    asker = Asker(lambda: person(window).trusts(offered()))
     dialog = asked(qtbot, window, HostKeyDialog)
     qtbot.keyClick(dialog.field, Qt.Key.Key_Return)  # nothing was compared: Enter is the harmless way
     assert asker.ended()
@@ -224,7 +227,12 @@ class Hosts:
 
     def doors(self) -> dict[str, object]:
         """For `made`."""
-        return {"own": lambda lab: False, "looking": self.look, "testbed": self.testbed}
+        return {
+            "own": lambda lab: False,
+            "looking": self.look,
+            "testbed": self.testbed,
+            "signing": lambda host, passwords: None,
+        }
 
 
 def runs() -> list[Path]:
@@ -390,6 +398,8 @@ class Keeper:
 
     def sign_in(self, host: Host, passwords: Passwords) -> None:
         """As `lab.rig.hosts.signed_in`."""
+        if host.name not in self.right:
+            return
         given = passwords.password(host.ssh, host.name)
         if given is None:
             raise HostLacks("sudo asks for a password, and none is known", host=host.name)
@@ -432,6 +442,26 @@ def test_a_wrong_password_is_told_and_asked_again_a_right_one_is_kept(
         window.start_run(small())  # the session knows them
     assert not shown(window)
     qtbot.waitUntil(lambda: not window._jobs, timeout=FOREVER_MS)
+
+
+def test_passwords_of_the_session_ask_for_keys_and_codes_too(made: Made, qtbot: QtBot) -> None:
+    window = made()
+    doors = window._doors
+    assert doors._accept(offered()) is False  # nobody is there before anything was begun
+    doors.person = person(window)
+    accept = doors.passwords().accept
+    assert accept is not None
+    asker = Asker(lambda: accept(offered()))
+    asked(qtbot, window, HostKeyDialog).trust.click()
+    assert asker.ended()
+    assert asker.answer is True
+    asker = Asker(lambda: doors.passwords().answer("proxy (me@proxy:22) asks: Verification code: "))
+    dialog = asked(qtbot, window, PasswordDialog)
+    assert dialog.field.accessibleName() == "Answer"
+    assert any("not kept" in label.text() for label in dialog.findChildren(Label))
+    typed(qtbot, dialog, "123456")
+    assert asker.ended()
+    assert asker.answer == "123456"
 
 
 def test_three_wrong_ones_end_it(made: Made, qtbot: QtBot, no_keyring: None) -> None:
@@ -497,3 +527,35 @@ def test_doors_pass_what_was_agreed_to_and_the_passwords_to_the_machines() -> No
     assert isinstance(bed, Machines)
     assert bed._agreed == {"purge"}
     assert bed._passwords is doors.passwords()
+
+
+@pytest.mark.lab
+@pytest.mark.usefixtures("no_keyring")
+def test_a_real_host_asks_for_its_key_the_login_and_sudo(made: Made, qtbot: QtBot) -> None:
+    """Unknown key, wrong password, right one, sudo's: then everything is taken back there."""
+    with users.user("PasswordAuthentication yes", "PubkeyAuthentication no") as user:
+        user.sudoers("USER ALL=(ALL) ALL")
+        host = user.host(host_key=None, key=None)
+        window = made()
+        window.show_lab(Lab(name="Real", hosts=(host,)), (small(),), {})
+        window._take_back()
+        key = asked(qtbot, window, HostKeyDialog)
+        key.field.setText(fingerprint(user.server.host_key()))
+        assert key.trust.isDefault()
+        qtbot.keyClick(key.field, Qt.Key.Key_Return)
+        for text, purpose in (("wrong", "log in"), (user.password, "log in"), (user.password, "become root")):
+            dialog = asked(qtbot, window, PasswordDialog)
+            assert purpose in dialog.field.accessibleDescription()
+            typed(qtbot, dialog, text)
+            gone(qtbot, window, dialog)
+        qtbot.waitUntil(lambda: not window._taking_back.busy, timeout=FOREVER_MS)
+        qtbot.waitUntil(window._banner.isVisible, timeout=FOREVER_MS)
+        assert window._banner._title.text() == "Nothing was left on bench."
+
+
+def fingerprint(public: str) -> str:
+    """Of a public key in a line, as ssh-keygen prints it."""
+    print_ = subprocess.run(
+        ["ssh-keygen", "-lf", "-"], input=public, capture_output=True, text=True, check=True
+    )
+    return print_.stdout

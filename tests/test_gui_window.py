@@ -71,7 +71,7 @@ def made(qtbot: QtBot, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Itera
 
 def _end(window: MainWindow) -> None:
     window._ask_stop()
-    window.run_worker.wait(30)
+    window.runs.worker.wait(30)
     window._closing = True
 
 
@@ -303,11 +303,11 @@ def test_the_other_palette_reaches_every_page(made: Made, qtbot: QtBot) -> None:
         window.show_page(page)
         QApplication.processEvents()
         light = window.grab().toImage().pixelColor(300, 400)
-        window._other_theme()
+        window.swap_theme()
         QApplication.processEvents()
         dark = window.grab().toImage().pixelColor(300, 400)
         assert light.lightness() > 150 > 100 > dark.lightness()
-        window._other_theme()
+        window.swap_theme()
 
 
 @pytest.mark.parametrize("size", [(1440, 900), (1280, 720)])
@@ -344,7 +344,7 @@ def _timed(name: str) -> Callable[..., object]:
     return slot
 
 
-for _name in ("_happened", "_tick", "_run_ended", "_summed_up", "_pause", "_resume", "_ask_stop"):
+for _name in ("_happened", "_tick", "_run_ended", "_summed_up", "_ask_stop"):
     setattr(Timed, _name, _timed(_name))
 Timed.spent = []
 

@@ -87,6 +87,11 @@ class LabPage(QWidget):
         """Experiments that can be run on the lab that is open, each with its name."""
         return [(experiment.name, experiment) for experiment in self._experiments]
 
+    @property
+    def lab(self) -> Lab | None:
+        """The lab that is open, not that of a run from a file."""
+        return self._lab
+
     def know(self) -> facts.Shown:
         """What is known of hosts and line now, without showing it."""
         self.shown = facts.shown(self._lab, self._live, past=self._past)

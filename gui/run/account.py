@@ -29,6 +29,7 @@ class Account(QAbstractTableModel):
         self._look = look
         self._changes: Sequence[HostChanged] = ()
         self._cells: list[tuple[str, str, str, str]] = []
+        self._most: int | None = None
 
     def show_run(self, live: Live) -> bool:
         """The account as it is now; True if there is more than before."""
@@ -36,19 +37,20 @@ class Account(QAbstractTableModel):
         if changes == self._changes:
             return False
         self.beginResetModel()
-        self._changes = changes
+        self._changes, self._most = changes, live.changed.maxlen
         self._cells = [_cells(change) for change in changes]
         self.endResetModel()
         return True
 
     @property
     def told(self) -> str:
-        """How many, in words: `12 changes, 12 taken back`."""
-        undone = sum(change.undone for change in self._changes)
-        made = len(self._changes) - undone
-        if not self._changes:
-            return "nothing was changed on the hosts"
-        return f"what was changed on the hosts: {made} change{'s' * (made != 1)}, {undone} taken back"
+        """What the table is, and whether it is the whole of it."""
+        number = len(self._changes)
+        if not number:
+            return "Nothing was changed on the hosts so far"
+        if number == self._most:
+            return f"What was changed on the hosts, and taken back: the newest {number}; the run file has all"
+        return "What was changed on the hosts, and taken back"
 
     def rowCount(self, parent: Index = QModelIndex()) -> int:  # noqa: B008 - Qt's own signature
         return 0 if parent.isValid() else len(self._cells)

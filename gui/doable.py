@@ -1,0 +1,71 @@
+"""What can be done in the window now, for its list of actions: each does what a press on its page would do."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import TYPE_CHECKING
+
+from gui import words
+from gui.actions import Action
+from gui.telling import PLACES, RESULTS
+
+if TYPE_CHECKING:
+    from gui.main_window import MainWindow
+
+
+def doable(window: MainWindow) -> list[Action]:
+    """By group, the pages first."""
+    made = [
+        Action("Pages", place.name, place.icon, partial(window.show_page, place.key), f"Alt {number}")
+        for number, place in enumerate(PLACES, 1)
+    ]
+    made.append(Action("Pages", "Start", "buildings", window.lab_page.wanted.emit))
+    if window.looking:
+        made.append(Action("Run", "Cancel", "x", window.run_page.cancelled.emit))
+    elif window.running:
+        pause, stop = window.run_page.pause, window.run_page.stop
+        made.append(Action("Run", pause.word, "play" if pause.word == "Go on" else "pause", pause.click))
+        made.append(Action("Run", stop.word, "stop", stop.click))
+    else:
+        made += [*_with_the_lab(window), *_opening(window)]
+    if window.summary is not None:
+        made += _with_results(window)
+    dark = window.dark
+    name = "Light colours" if dark else "Dark colours"
+    made.append(Action("Window", name, "sun" if dark else "moon", window.swap_theme))
+    return made
+
+
+def _with_the_lab(window: MainWindow) -> Iterator[Action]:
+    page = window.lab_page
+    for name, experiment in page.offered():
+        yield Action("Lab", f"Run {name}", "play", partial(window.start_run, experiment))
+    if page.lab is not None:
+        yield Action("Lab", "Take everything back", "arrow-counter-clockwise", page.taken_back.emit)
+
+
+def _opening(window: MainWindow) -> Iterator[Action]:
+    page = window.start_page
+    yield Action("Lab", "Make hosts on this machine", "tree-structure", page.made.emit)
+    yield Action("Lab", "Open a lab …", "folder-open", page.profile.emit)
+    yield Action("Runs", "Open a run …", "folder-open", page.run.emit)
+    for head in page.heads():
+        name = f"Open {head.experiment}, {words.when(head.started)}"
+        yield Action("Runs", name, "chart-line-up", partial(window.open_run, head.file))
+
+
+def _with_results(window: MainWindow) -> Iterator[Action]:
+    results = window.results_page
+    for name, icon, do in results.doable():
+        yield Action("Results", name, icon, _there(window, do))
+    if results.export.isEnabled():
+        yield Action("Results", "Export the trials …", "export", results.exported.emit)
+
+
+def _there(window: MainWindow, do: Callable[[], None]) -> Callable[[], None]:
+    def shown() -> None:
+        window.show_page(RESULTS)
+        do()
+
+    return shown

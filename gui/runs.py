@@ -1,0 +1,94 @@
+"""The run that goes: pulled in its thread, stopped and paused from here; and the answers from what it has told."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QObject, Signal
+
+from gui.doors import ANSWERING, Doors
+from gui.jobs import Jobs
+from gui.preparing import Wanted
+from gui.worker import Worker
+from lab.analysis.summary import Summary
+from lab.events import Event
+from lab.stop import Stop
+
+
+class Runs(QObject):
+    """One run at a time.
+
+    Signals: `happened(object)` each of its events; `crashed(object)` a defect; `ended()` its thread has no more;
+    `summed(object)` a `Summary`, as often as one was asked for and once more at the end.
+    """
+
+    happened = Signal(object)
+    crashed = Signal(object)
+    ended = Signal()
+    summed = Signal(object)
+
+    def __init__(self, doors: Doors, jobs: Jobs, parent: QObject) -> None:
+        super().__init__(parent)
+        self._doors, self._jobs = doors, jobs
+        self._stop: Stop | None = None
+        self._again = False
+        self.summing = False
+        """True while answers are being made"""
+        self.kept: list[Event] = []
+        """what the answers are made from"""
+        self.worker = Worker(self)
+        self.worker.happened.connect(self._happened)
+        self.worker.crashed.connect(self.crashed)
+        self.worker.ended.connect(self._ended)
+
+    @property
+    def busy(self) -> bool:
+        """True while one goes."""
+        return self.worker.busy
+
+    def begin(self, wanted: Wanted) -> None:
+        """Run it."""
+        self._stop, self.kept = wanted.stop, []
+        given = (wanted.lab, wanted.experiment, wanted.stop, wanted.record)
+        self.worker.start(self._doors.run(*given, agreed=wanted.agreed))
+
+    def stop(self) -> None:
+        """Ask it to stop, softly."""
+        if self._stop is not None:
+            self._stop.request()
+
+    def pause(self) -> None:
+        """Ask it to wait before its next trial."""
+        if self._stop is not None:
+            self._stop.pause()
+
+    def resume(self) -> None:
+        """Let it go on."""
+        if self._stop is not None:
+            self._stop.resume()
+
+    def sum_up(self) -> None:
+        """Make the answers from what there is, in a thread."""
+        self._again = self.summing
+        if not self.summing and self.kept:
+            self.summing = True
+            self._jobs.do(self._doors.summary(list(self.kept)), self._summed)
+
+    def not_summed(self) -> None:
+        """The job has failed."""
+        self.summing = False
+
+    def _happened(self, event: Event) -> None:
+        if isinstance(event, ANSWERING):
+            self.kept.append(event)
+        self.happened.emit(event)
+
+    def _ended(self) -> None:
+        self._stop = None
+        if self.kept:
+            self.sum_up()
+        self.ended.emit()
+
+    def _summed(self, summary: Summary) -> None:
+        self.summing = False
+        self.summed.emit(summary)
+        if self._again:  # asked meanwhile; at the end of a run there is no next time
+            self.sum_up()
