@@ -177,15 +177,15 @@ class Machines:
         proxy = only(rig.hosts, Role.PROXY)
         if proxy.host.cache is None:
             raise AssertionError("the profile was accepted without the proxy's cache")
-        if "purge" not in self._agreed:
-            found = looking.purge(proxy, proxy.host.cache, rig.workplace.origin, stop)
-            asking.refuse_unanswered(found, self._agreed)
 
         def fill(operation: str, stop: Stop) -> None:
             rig.line.lift(stop)
             rig.workplace.run_untimed(operation, stop)
 
-        return Fullness(proxy, proxy.host.cache, rig.workplace.origin, fill)
+        fullness = Fullness(proxy, proxy.host.cache, rig.workplace.origin, fill)
+        if "purge" not in self._agreed:
+            asking.refuse_unanswered(looking.purge(fullness, proxy, stop), self._agreed)
+        return fullness
 
     def _learning(self, rig: _Rig, experiment: Experiment, stop: Stop) -> Iterator[Event]:
         """Make 100 % for every operation; Get first, since its list stands in for empty ones."""

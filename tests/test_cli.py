@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import json
 import os
-import pty
 import select
 import signal
 import subprocess
@@ -711,6 +710,8 @@ cli({words!r}, obj=Parts(own=lambda lab: False, look=lambda *_: asked, testbed=b
 
 def at_a_terminal(world: World, answers: list[bytes], *words: str) -> tuple[int, str]:
     """`run` with a person at the terminal, who gives one answer for each question; exit code and what they saw."""
+    import pty  # where there are terminals of POSIX
+
     code = PERSON.format(
         paths=[str(ROOT), str(ROOT / "tests")],
         words=["run", str(world.profile), "--experiment", "Only Get", *words],

@@ -55,7 +55,8 @@ class Fullness:
         self._agent = proxy.root or proxy.agent
         self._host = proxy.name
         self._where = {"kind": cache.kind, "folder": cache.folder}
-        self._origin = origin
+        self.origin = origin
+        self.folder = cache.folder
         self._fill = fill
         self._full: dict[str, dict[str, str]] = {}
         """operation -> key -> URL of its whole list"""
@@ -127,15 +128,21 @@ class Fullness:
                 " needs a password, the address is https, or the server forbids storing.",
             )
 
-    def _present(self, stop: Stop) -> dict[str, dict[str, Any]]:
+    def standing(self, stop: Stop) -> tuple[dict[str, dict[str, Any]], int]:
+        """What is in the cache now: by key all that a run may purge, and how many objects there are of others."""
         found: dict[str, dict[str, Any]] = {}
+        others = 0
         with self._agent.stream("cache.list", self._where) as listing:
             for event, data in listing:
                 if event == "objects":
-                    ours = (one for one in data["objects"] if one["url"].startswith(self._origin))
+                    ours = [one for one in data["objects"] if one["url"].startswith(self.origin)]
                     found.update((one["key"], one) for one in ours)
+                    others += len(data["objects"]) - len(ours)
                 stop.check()
-        return found
+        return found, others
+
+    def _present(self, stop: Stop) -> dict[str, dict[str, Any]]:
+        return self.standing(stop)[0]
 
     def _purge(self, objects: Mapping[str, dict[str, Any]], stop: Stop) -> None:
         urls = [one["url"] for one in objects.values()]
