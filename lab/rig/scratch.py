@@ -339,4 +339,7 @@ class RunPlace:
             if self._svn.seen(self.url, stop) is not None:
                 _deleted(self._svn, self.url, "BranchLab: the run is over", stop)
         except LabError as error:
-            log.warning("%s stays until the next run: %s", self.url, error)
+            # Not a warning: those are not shown, and this is left in what belongs to somebody else.
+            log.error(
+                "%s stays in the repository until the next run or `branchlab revert`: %s", self.url, error
+            )
