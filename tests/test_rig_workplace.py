@@ -429,3 +429,24 @@ def test_the_runs_folder_goes_at_the_end_also_when_making_it_failed() -> None:
     one.clear()
     assert changing(machine)[-1] == f"delete {PLACE}/run-{one._token}"
     assert machine.folders == []
+
+
+def test_a_folder_that_cannot_be_deleted_is_told_and_the_rest_is_cleared(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    machine = Somebodys()
+    one = own_place(machine)
+    list(one.set_up(Stop()))
+    machine.fails = {"svn delete": 1}
+    one.clear()
+    assert f"{PLACE}/run-{one._token} stays there until the next run" in caplog.text
+    assert (machine.folders, machine.services) == ([], [])
+
+
+def test_what_only_reads_has_no_place_and_changes_nothing() -> None:
+    machine = Somebodys()
+    one = own_place(machine, operations=("get", "diff"), scratch=None)
+    list(one.set_up(Stop()))
+    one.prepare(trial("get"), Stop())
+    one.clear()
+    assert changing(machine) == []

@@ -335,11 +335,12 @@ class RunPlace:
 
     def remove(self, stop: Stop) -> None:
         """Delete it, with whatever locks are left in it. What fails is logged: the next run tries again."""
+        trouble: LabError | None = None
         try:
             if self._svn.seen(self.url, stop) is not None:
                 _deleted(self._svn, self.url, "BranchLab: the run is over", stop)
         except LabError as error:
+            trouble = error
+        if trouble is not None:
             # Not a warning: those are not shown, and this is left in what belongs to somebody else.
-            log.error(
-                "%s stays in the repository until the next run or `branchlab revert`: %s", self.url, error
-            )
+            log.error("%s stays there until the next run or `branchlab revert`: %s", self.url, trouble)
