@@ -474,12 +474,8 @@ def test_a_name_must_mean_the_server_for_every_office_host(seen: dict[str, list[
             **agent(one).verbs,
             "probe.resolve": lambda args, found=found: {"addresses": found},
         }
-    url = "http://svn.example.com/svn/project"
-    one_place = Workplace(
-        hosts,
-        experiment(data=None, repository=f"{url}/trunk", scratch=f"{url}/lab", operations=("check-in",)),
-        vcs.driver("subversion"),
-    )
+    wanted = experiment(data=None, repository="http://svn.example.com/svn/project/trunk", operations=("get",))
+    one_place = Workplace(hosts, wanted, vcs.driver("subversion"))
     if not told:
         one_place.look(Stop())
         assert agent(hosts[0]).args("probe.resolve") == []
