@@ -353,8 +353,8 @@ class _Checker:
             self._wrong(
                 place,
                 f"{' and '.join(changing)} would change the repository as it is: write "
-                f"{shape.EXAMPLES['scratch']}, a place beside what is measured, and make it with "
-                "`branchlab scratch PROFILE`; or take them out of the operations",
+                f'scratch = "{read.repository.rpartition("/")[0]}/branchlab-scratch", a place beside what is '
+                "measured, and make it with `branchlab scratch PROFILE`; or take them out of the operations",
             )
 
     def _twice(self, place: Place, levels: Iterable[T], name: Callable[[T], str]) -> bool:

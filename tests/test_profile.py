@@ -442,6 +442,11 @@ def test_a_repository_as_it_is_is_read_with_its_scratch_place() -> None:
             '# "',
             "minsk.toml:21: experiments.1: check-out and check-in would change the repository",
         ),
+        (
+            'scratch = "',
+            '# "',
+            'write scratch = "http://svn.example.com:8080/project/branchlab-scratch", a place',
+        ),
         ('scratch = "', '# "', "branchlab scratch PROFILE"),
         ("vcs =", 'data = "quick"\nvcs =', 'minsk.toml:26: experiments.1.scratch: data = "quick" makes a'),
         ("vcs =", 'data = "quick"\nvcs =', "is no place where BranchLab can serve a repository"),

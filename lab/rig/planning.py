@@ -58,6 +58,7 @@ def commands(lab: Lab, experiment: Experiment, driver: Driver) -> dict[str, list
     told[client.name] += [str(command) for command in driver.setup(holes)]
     if place and "check-out" in experiment.operations:
         copied = {"url": f"{place}/work", "pristine": holes["lockable"], "revision": "HEAD"}
+        told[client.name].append(f"svn lock {place}/work/FILE, svn unlock {place}/work/FILE")
         told[client.name] += [str(command) for command in driver.setup({**holes, **copied})]
     for operation in experiment.operations:
         only_disabled = operation in experiment.disabled_only and not experiment.launches

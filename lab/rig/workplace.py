@@ -143,7 +143,7 @@ class Workplace:
         chosen = design.chosen(names, count, self._experiment.seed)
         place.try_lock(chosen[0], stop)
         self._holes["locks"] = "".join(f"{places.exact(name)}\n" for name in chosen)
-        lockable = str(self._holes["lockable"]).replace("pristine", "lockable")
+        lockable = str(self._holes["pristine"]).removesuffix("pristine") + "lockable"
         self._holes["lockable"] = lockable
         copied = {"url": place.work, "pristine": lockable, "revision": "HEAD"}
         for command in self.driver.setup({**self._holes, **copied}):
