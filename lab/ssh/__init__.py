@@ -10,7 +10,7 @@ import shlex
 import socket
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Self
@@ -34,6 +34,8 @@ logging.getLogger("paramiko").setLevel(logging.CRITICAL)
 
 KEPT_ERRORS = 65_536
 PIECE = 65_536
+BEGIN_S = 60.0
+"""How long a host may take to begin a program: its login may mount a home first."""
 DROPPED = (0.5, 1.5)
 """A server that hangs up before a word is tried again after these pauses: it may be busy (MaxStartups)."""
 END_OF_INPUT = b"\4"
@@ -160,9 +162,11 @@ def _wire(host: Host, target: Target, manner: _Manner, jump: Connection | None) 
         made.key_types = preferred(made.get_security_options().key_types, keys)
         made.start_client(timeout=timeout_s)
         manner.check()
+        begun = time.monotonic()
         verify(host, target, made.get_remote_server_key(), keys, manner.accept)
         manner.check()
-        Login(host, target, made, manner.passwords, manner.stop).authenticate()
+        asked_s = time.monotonic() - begun  # a person may have looked at the key for long
+        Login(host, target, made, manner.passwords, manner.stop, asked_s=asked_s).authenticate()
         made.watch(target.keep_alive_s, target.silent_s, host.name)
     except BaseException as error:
         if made is not None:
@@ -220,6 +224,8 @@ def _unreachable(
         if link is not None and link.ended:
             text = f"{target} hung up"
             kind = HostUnreachable if made is None or made.offered else _Dropped
+    if isinstance(error, paramiko.ChannelException):
+        text = f"{target} could not be reached from its jump host: {error.text}"
     if target.command:
         said = f"; it said: {link.said}" if link is not None and link.said else ""
         text += f" (by its ProxyCommand{said})"
@@ -246,6 +252,18 @@ def _no_algorithm(host: Host, target: Target, error: BaseException, made: Wire |
         advice="Update sshd on the host, or allow a newer algorithm; look at Ciphers, MACs, KexAlgorithms and"
         " HostKeyAlgorithms in ~/.ssh/config.",
     )
+
+
+@contextlib.contextmanager
+def _bounded(channel: paramiko.Channel) -> Iterator[None]:
+    """What is asked for on a channel is answered within `BEGIN_S`, or the channel is closed: paramiko would wait."""
+    limit = threading.Timer(BEGIN_S, channel.close)
+    limit.daemon = True
+    limit.start()
+    try:
+        yield
+    finally:
+        limit.cancel()
 
 
 def _give_terminal(channel: paramiko.Channel) -> None:
@@ -311,9 +329,10 @@ class Connection:
         echo, whose end of input is one byte (4). Raises ConnectionLost."""
         try:
             channel, used = self._session()
-            if terminal:
-                _give_terminal(channel)
-            channel.exec_command(shlex.join(argv))  # the only place where words become a line
+            with _bounded(channel):
+                if terminal:
+                    _give_terminal(channel)
+                channel.exec_command(shlex.join(argv))  # the only place where words become a line
         except (paramiko.SSHException, OSError, EOFError) as error:
             raise self._lost(f"{argv[0]} could not be started: {error or type(error).__name__}") from error
         return Process(channel, self.name, used, terminal=terminal)
@@ -388,7 +407,8 @@ class Connection:
         try:
             channel, _ = self._session()
             channel.settimeout(timeout_s)
-            channel.invoke_subsystem("sftp")
+            with _bounded(channel):
+                channel.invoke_subsystem("sftp")
             return paramiko.SFTPClient(channel)
         except (paramiko.SSHException, paramiko.SFTPError, EOFError, TimeoutError) as error:
             raise HostTrouble(
