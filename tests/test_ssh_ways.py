@@ -20,6 +20,7 @@ import pytest
 from lab import agents, ssh
 from lab.errors import BadInput, ConnectionLost, HostUnreachable
 from lab.model import Host, Role
+from lab.ssh import process
 from tests import sshd
 from tests.netns import ROOT, SERVER, office
 
@@ -207,7 +208,7 @@ def test_a_jump_host_that_cannot_reach_the_target_says_so(server: sshd.Sshd, tmp
 def test_a_host_that_never_begins_is_not_waited_for(
     server: sshd.Sshd, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(ssh, "BEGIN_S", 0.5)
+    monkeypatch.setattr(process, "BEGIN_S", 0.5)
     with ssh.connect(server.host()) as connection:
         table = connection._wired[0].wire._channel_handler_table
         with monkeypatch.context() as deaf:
@@ -321,6 +322,7 @@ from pathlib import Path
 from lab import agents, ssh
 from lab.errors import ConnectionLost
 from lab.model import Host, Role
+from lab.ssh import process
 host = Host(name="bench", role=Role.CLIENT, ssh=sys.argv[1], key=sys.argv[2], host_key=sys.argv[3])
 connection = ssh.connect(host)
 agent = agents.started(connection)
