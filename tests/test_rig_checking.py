@@ -92,6 +92,17 @@ def test_a_server_that_cannot_be_changed_can_hold_no_line(role: Role) -> None:
     assert 'root = "sudo"' in missing.advice
 
 
+def test_what_the_ssh_configuration_says_without_effect_is_named_once() -> None:
+    one = connected(
+        "host", Role.CLIENT, {"leases": lambda args: {"leases": []}}, facts={**FACTS, "tools": ALL}
+    )
+    one.connection.unheeded = ("VerifyHostKeyDNS yes", "RequiredRSASize 4096")  # type: ignore[misc]
+    (found,) = (seen for seen in checking._host(one) if "VerifyHostKeyDNS" in seen.text)
+    assert found.ok
+    assert found.text.endswith("VerifyHostKeyDNS yes; RequiredRSASize 4096")
+    assert found.advice
+
+
 def test_what_earlier_runs_left_is_told_and_is_no_fault() -> None:
     left = seen(Role.CLIENT, leases=2)[-2:]
     assert all(one.ok for one in left)
