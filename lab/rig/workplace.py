@@ -11,7 +11,7 @@ from dataclasses import asdict
 from typing import Any
 from urllib.parse import urlsplit
 
-from lab import recipes, vcs
+from lab import caches, recipes, vcs
 from lab.errors import BadInput, HostTrouble, LabError, TrialFailed
 from lab.events import DataMeasured, Event, ToolMeasured
 from lab.model import Experiment, Role, Trial
@@ -144,6 +144,7 @@ class Workplace:
                         "folder": f"{proxy.host.services}/caching-proxy",
                         "port": self._proxy()[1],
                         "options": {
+                            "engine": caches.kind(proxy.host.cache.kind).engine,
                             "cache": proxy.host.cache.folder,
                             "allow": [address for one in self._office for address in one.addresses],
                             "origin_ports": [urlsplit(self._url).port or 80],
