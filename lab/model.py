@@ -181,7 +181,7 @@ class Experiment:
 class Cache:
     """The proxy's cache: a kind that `resources/caches` describes, and where and how it is listed and purged.
 
-    `folder` is on the proxy host; Squid's memory has none, nor what a user's own commands `list` and `purge`.
+    `folder` is on the proxy host; what a user's own commands `list` and `purge` has none.
     `owns`: everything in the folder may be purged.
     """
 

@@ -179,12 +179,11 @@ _Operation = Annotated[str, _read(lambda value: _one_of(value, OPERATIONS, "oper
 
 _Words = list[str]
 
-CACHE_KEYS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
-    "squid": ((), ("folder",)),
-    "folder": (("folder", "owns"), ()),
-    "command": (("list", "purge"), ()),
+CACHE_KEYS = {
+    "folder": ("folder", "owns"),
+    "command": ("list", "purge"),
 }
-"""What the table of a cache must have beside its kind, and what it may have; any other kind needs its folder."""
+"""What the table of a cache has beside its kind; with any other kind it is the folder alone."""
 SERVED = ("apache-disk", "squid", "nginx-proxy-cache")
 """The kinds of cache that a proxy of BranchLab's own can have."""
 
@@ -201,13 +200,13 @@ class CacheTable(Table):
     @model_validator(mode="after")
     def _keys_of_the_kind(self) -> CacheTable:
         """Refuse what the kind lacks, and what it knows nothing of."""
-        needed, allowed = CACHE_KEYS.get(self.kind, (("folder",), ()))
+        needed = CACHE_KEYS.get(self.kind, ("folder",))
         for key in needed:
             if getattr(self, key) in (None, False, []):
                 example = EXAMPLES.get(f"{self.kind} {key}", EXAMPLES.get(key, ""))
                 _no(f"`{key}` is missing: write {example}")
         for key in ("folder", "owns", "list", "purge"):
-            if getattr(self, key) not in (None, False) and key not in (*needed, *allowed):
+            if getattr(self, key) not in (None, False) and key not in needed:
                 _no(f"a cache of kind {self.kind} has no `{key}`: take it out")
         for key in ("list", "purge"):
             words = getattr(self, key) or []
@@ -238,16 +237,10 @@ class HostTable(Table):
 
     @model_validator(mode="after")
     def _services_with_a_cache_of_theirs(self) -> HostTable:
-        """Refuse a proxy of BranchLab's own whose cache no such proxy could have, or that has no folder."""
-        if self.role == Role.PROXY and self.services and self.cache:
-            if self.cache.kind in ("folder", "command"):
-                _no(
-                    f"a cache of kind {self.cache.kind} is of a proxy that is used as it is: take `services` out"
-                )
-            if self.cache.folder is None:
-                _no(
-                    f"a proxy of BranchLab's own needs a place for its cache: write {EXAMPLES['folder']} in `cache`"
-                )
+        """Refuse a proxy of BranchLab's own whose cache no such proxy could have."""
+        kind = self.cache.kind if self.cache else ""
+        if self.role == Role.PROXY and self.services and kind in ("folder", "command"):
+            _no(f"a cache of kind {kind} is of a proxy that is used as it is: take `services` out")
         return self
 
 

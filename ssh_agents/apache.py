@@ -211,6 +211,11 @@ def requests(text: str) -> Iterator[Request]:
         yield Request(at, parts[1], parts[2], status, content, received, sent, took, hit, parts[9])
 
 
+def probe(asked: Spec) -> str:
+    """What the service is asked for to see whether it answers."""
+    return str(asked.options.get("path", "")) + "/"
+
+
 def ready(asked: Spec) -> bool:
     """True once a service that answers can do its work."""
     return True

@@ -1,9 +1,8 @@
 """Kind `squid`: purged by Squid itself, with HTTP requests PURGE from its own host.
 
-What is cached is read from the files of a cache_dir of type ufs, aufs or diskd; where there is none (memory only),
-from the manager's report `objects`. What is known of the files is from Squid's src/StoreSwapLogData.h and
-src/StoreMeta.h: a head of typed values, of which number 4 is the URL and number 8 the request's headers that
-select a variant.
+What is cached is read from the files of a cache_dir of type ufs, aufs or diskd. What is known of them is from Squid's
+src/StoreMeta.h: a head of typed values, of which number 4 is the URL and number 8 the request's headers that select
+a variant. (The manager's report `objects` would tell of memory too; with 5.7 it was seen not to end.)
 
 A PURGE takes out one variant, and with it the marker without which no other is found any more; but once the
 object is fetched again, and with it the marker, the others would serve again (seen with 5.7). So what is left
@@ -15,7 +14,7 @@ import re
 import socket
 import struct
 import urllib.parse
-from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Set, Tuple
+from typing import Any, Callable, Dict, List, NamedTuple, Optional, Set, Tuple
 
 from ssh_agents import cache_folder, protocol
 from ssh_agents.cache_folder import Where
@@ -72,13 +71,12 @@ def purged(
         for url in urls:
             if call.cancelled():
                 raise protocol.Refused("cancelled", "the purge was cancelled")
-            # Without headers too: what is in memory alone is not listed.
+            # Without headers too, since what was stored a moment ago may not be on the disk yet.
             variants = dict.fromkeys([*(one.selected for one in there.get(url, ())), ()])
             answered = [squid.purge(url, headers) for headers in variants]
             if url in there or any(answered):
                 tell(url, sum(one.length for one in there.get(url, ())))
-    if "folder" in args:
-        _rest_deleted(args, call, set(urls))
+    _rest_deleted(args, call, set(urls))
 
 
 def url_of(text: bytes) -> Optional[str]:
@@ -114,28 +112,9 @@ def selection(text: bytes) -> Headers:
     return tuple((name, urllib.parse.unquote(value)) for name, value in pairs)
 
 
-def reported(text: str) -> Iterator[Stored]:
-    """The answers in the manager's report `objects` that may serve again."""
-    for block in re.split(r"^KEY ", text, flags=re.MULTILINE)[1:]:
-        lines = [line.strip() for line in block.splitlines()]
-        words = set(lines[1].split() if len(lines) > 1 else ())
-        flags = set(lines[2].split(",") if len(lines) > 2 else ())
-        url = next((url_of(line[4:].encode()) for line in lines if line.startswith("GET ")), None)
-        if url is None or "STORE_OK" not in words or flags & {"PRIVATE", "SPECIAL", "RELEASE_REQUEST"}:
-            continue
-        sizes = [line.split()[1] for line in lines if line.startswith("object_sz: ")]
-        marks = [line.split(": ", 1)[1] for line in lines if line.startswith("vary_headers: ")]
-        length = int(sizes[0]) if sizes and sizes[0].isdigit() else 0
-        yield Stored(url, selection(marks[0].encode()) if marks else (), length)
-
-
 def _stored(args: Dict[str, Any], call: protocol.Call) -> List[Stored]:
     found: List[Stored] = []
-    if "folder" in args:
-        _walked(args, call, lambda folder, name, one: found.append(one))
-    else:
-        with _Squid(args) as squid:
-            found += reported(squid.report())
+    _walked(args, call, lambda folder, name, one: found.append(one))
     return found
 
 
@@ -156,7 +135,7 @@ def _walked(args: Dict[str, Any], call: protocol.Call, one: Callable[[int, str, 
             elif not where and name == "rock":
                 raise protocol.Refused(
                     "unsupported",
-                    "this is a cache_dir of type rock, which only Squid can read; ufs and aufs can be listed",
+                    "this is a cache_dir of type rock, which only Squid can read; ufs, aufs and diskd can be listed",
                     "to list %s" % args["folder"],
                 )
             elif not (not where and OWN.fullmatch(name)) and not name.startswith(".branchlab"):
@@ -219,7 +198,7 @@ class _Squid:
 
     def purge(self, url: str, headers: Headers) -> bool:
         """True if this was in the cache."""
-        status = self._asked("PURGE", url, headers)[0]
+        status = self._asked(url, headers)
         if status in (401, 403, 407):
             raise protocol.Refused(
                 "denied",
@@ -233,31 +212,17 @@ class _Squid:
             )
         return status == 200
 
-    def report(self) -> str:
-        """The manager's report of all objects."""
-        status, data = self._asked("GET", "/squid-internal-mgr/objects", ())
-        if status != 200:
-            raise protocol.Refused(
-                "denied",
-                "Squid does not tell this host what is in its memory (status %d): write in its squid.conf"
-                "\nhttp_access allow localhost manager\nor name the folder of its cache_dir in the profile"
-                % status,
-                "GET /squid-internal-mgr/objects",
-            )
-        return data.decode("utf-8", "replace")
-
-    def _asked(self, method: str, target: str, headers: Headers) -> Tuple[int, bytes]:
+    def _asked(self, url: str, headers: Headers) -> int:
         try:
             # Of a header that the request lacked there is no value, and none must be sent.
             sent = {name: value for name, value in headers if value}
-            self._link.request(method, target, headers={"User-Agent": AGENT, **sent})
+            self._link.request("PURGE", url, headers={"User-Agent": AGENT, **sent})
             answer = self._link.getresponse()
-            return answer.status, answer.read()
+            answer.read()
+            return answer.status
         except (OSError, http.client.HTTPException, ValueError) as error:
             self._link.close()
-            raise protocol.Refused(
-                "failed", "Squid does not answer: %s" % error, "%s %s" % (method, target)
-            ) from None
+            raise protocol.Refused("failed", "Squid does not answer: %s" % error, "PURGE " + url) from None
 
 
 def _answers(place: Tuple[str, int]) -> bool:

@@ -45,6 +45,11 @@ def commands(program: str, config: str) -> List[List[str]]:
     return [[program, "-p", folder + "/", *first, "-c", config]]
 
 
+def probe(asked: Spec) -> str:
+    """What the service is asked for to see whether it answers."""
+    return str(asked.options.get("path", "")) + "/"
+
+
 def ready(asked: Spec) -> bool:
     """True once a service that answers can do its work."""
     return True

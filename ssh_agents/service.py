@@ -199,10 +199,10 @@ def _launched(commands: List[List[str]], asked: Spec) -> int:
 def _answer(asked: Spec) -> int:
     """The status of the service's answer to a harmless request; 0 while it does not answer."""
     address = asked.listen[0] if asked.listen else "127.0.0.1"
-    request = "OPTIONS %s/ HTTP/1.0\r\nUser-Agent: %s\r\n\r\n"
+    request = "OPTIONS %s HTTP/1.0\r\nUser-Agent: %s\r\n\r\n"
     try:
         with socket.create_connection((address, asked.port), 5) as connection:
-            connection.sendall((request % (asked.options.get("path", ""), PROBE_AGENT)).encode())
+            connection.sendall((request % (ENGINES[asked.engine].probe(asked), PROBE_AGENT)).encode())
             words = connection.makefile("rb").readline().split()
     except OSError:
         return 0

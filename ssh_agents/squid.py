@@ -48,6 +48,12 @@ def commands(program: str, config: str) -> List[List[str]]:
     return [[*words, "-z"], words]
 
 
+def probe(asked: Spec) -> str:
+    """What the service is asked for to see whether it answers."""
+    # A whole URL, since else it does not look at who asks; on a port that it refuses to go to.
+    return "http://127.0.0.1:1/"
+
+
 def ready(asked: Spec) -> bool:
     """True once it knows what is in its cache: until then it would neither serve nor purge that."""
     with open(os.path.join(asked.folder, ERRORS), "rb") as file:

@@ -424,7 +424,6 @@ def test_a_line_that_no_host_can_hold_is_refused_before_any_is_touched(line: str
 @pytest.mark.parametrize(
     ("table", "cache"),
     [
-        ('kind = "squid"', Cache(kind="squid")),
         ('kind = "squid", folder = "/var/spool/squid"', Cache(kind="squid", folder="/var/spool/squid")),
         (
             'kind = "folder", folder = "/p4p/cache", owns = true',
@@ -444,7 +443,7 @@ def test_each_kind_of_cache_has_keys_of_its_own(table: str, cache: Cache) -> Non
 @pytest.mark.parametrize(
     ("table", "told"),
     [
-        ('kind = "squid"', "needs a place for its cache: write folder ="),
+        ('kind = "squid"', "`folder` is missing: write folder ="),
         (
             'kind = "folder", folder = "/p4p", owns = true',
             "is of a proxy that is used as it is: take `services` out",

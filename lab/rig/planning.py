@@ -73,8 +73,7 @@ def _cache(cache: Cache, port: str) -> list[str]:
     if cache.kind == "folder":
         return [f"list, fill and purge all files in {cache.folder}"]
     if cache.kind == "squid":
-        where = cache.folder or "Squid's memory"
-        return [f"list objects of the repository in {where}, fill them, and have Squid purge them ({port})"]
+        return [f"list and fill objects of the repository in {cache.folder}; have Squid purge them ({port})"]
     return [f"list, fill and purge objects of the repository in {cache.folder}"]
 
 
