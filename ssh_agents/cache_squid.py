@@ -219,10 +219,10 @@ class _Squid:
             self._link.request("PURGE", url, headers={"User-Agent": AGENT, **sent})
             answer = self._link.getresponse()
             answer.read()
-            return answer.status
         except (OSError, http.client.HTTPException, ValueError) as error:
             self._link.close()
             raise protocol.Refused("failed", "Squid does not answer: %s" % error, "PURGE " + url) from None
+        return answer.status
 
 
 def _answers(place: Tuple[str, int]) -> bool:

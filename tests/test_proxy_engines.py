@@ -13,7 +13,7 @@ from programs import needs_nginx, needs_squid
 from real_runs import EMPTY, FULL, NINETY, QUICK_LINE, Ran
 
 from lab import embedded
-from lab.events import CacheFilled, TrialFinished
+from lab.events import CacheFilled, Standing, TrialFinished
 from lab.model import DISABLED, Cache, Lab, Role
 
 pytestmark = pytest.mark.lab
@@ -50,7 +50,7 @@ def ran(
     request: pytest.FixtureRequest, lab: embedded.Embedded, tmp_path_factory: pytest.TempPathFactory
 ) -> Ran:
     before = real_runs.Hosts.of(lab.folder)
-    wanted = real_runs.experiment(lines=(QUICK_LINE,), states=STATES, attempts=2, warm_up=1)
+    wanted = real_runs.experiment(lines=(QUICK_LINE,), states=STATES, attempts=2)
     path: Path = tmp_path_factory.mktemp(request.param) / "run.branchlab"
     seen = real_runs.ran(with_cache(lab.lab, request.param), wanted, path)
     real_runs.await_same(lab.folder, before)
@@ -61,9 +61,11 @@ def test_every_trial_is_kept_with_all_its_proofs(ran: Ran) -> None:
     assert ran.last_word.outcome.value == "done", ran.last_word
     assert len(ran.trials) == len(ran.plan) == 2 * 4
     for one in ran.trials:
-        assert one.verdict.value != "void", one
+        assert one.standing == Standing.KEPT, one
         assert all(proof.ok for proof in one.proofs), one.proofs
-        assert {"cache", "path", "line"} & {proof.name for proof in one.proofs} or one.proofs
+        assert {proof.name for proof in one.proofs} >= {"exit", "line", "path", "counters", "quiet"}
+    for state in (EMPTY, NINETY, FULL):
+        assert all("cache" in {proof.name for proof in one.proofs} for _, one in ran.of("get", state))
 
 
 def test_the_cache_is_as_full_as_asked(ran: Ran) -> None:
@@ -76,7 +78,7 @@ def test_the_cache_is_as_full_as_asked(ran: Ran) -> None:
 
 
 def over_the_line(one: TrialFinished) -> int:
-    return sum(one.traffic[pair] for pair in ("server>client", "server>proxy"))
+    return sum(one.bytes[pair] for pair in ("server>client", "server>proxy"))
 
 
 def test_what_the_cache_holds_does_not_come_over_the_line(ran: Ran) -> None:

@@ -357,11 +357,10 @@ def test_where_no_squid_answers_it_is_said(folder: Path) -> None:
 
 
 def test_a_squid_elsewhere_is_never_asked(folder: Path) -> None:
-    with origin() as (port, asked), pytest.raises(Refused, match="no Squid answers"):
-        (folder / "cache").mkdir()
-        where = {"kind": "squid", "folder": str(folder / "cache"), "port": free_port("127.0.0.1")}
-        cache.purged({**where, "host": "192.0.2.1", "urls": [f"http://127.0.0.1:{port}/x"]}, _call())
-    assert (port > 0, asked) == (True, [])
+    (folder / "cache").mkdir()
+    where = {"kind": "squid", "folder": str(folder / "cache"), "port": free_port("127.0.0.1")}
+    with pytest.raises(Refused, match="no Squid answers"):
+        cache.purged({**where, "host": "192.0.2.1", "urls": ["http://127.0.0.1:80/x"]}, _call())
 
 
 # ---- stopped for sure
