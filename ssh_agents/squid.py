@@ -130,7 +130,7 @@ _TUNING = [
 def _beside(program: str) -> List[str]:
     """Where its data lie, for a Squid that was unpacked in another place than it was built for."""
     prefix = os.path.dirname(os.path.dirname(program))
-    if prefix in ("/usr", "/usr/local", "") or not os.path.isdir(prefix + "/share/squid"):
+    if prefix == "/usr" or not os.path.isdir(prefix + "/share/squid"):
         return []
     return [
         "mime_table %s/share/squid/mime.conf" % prefix,
