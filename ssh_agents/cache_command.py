@@ -32,8 +32,9 @@ def purged(
     """Hand these objects, or all that are listed (None), to `purge`, and tell each."""
     argv = _words(args, "purge")
     if wanted is None:
-        wanted = []
-        listed(args, call, lambda url, size, files: (wanted or []).append(url))
+        found: List[str] = []
+        listed(args, call, lambda url, size, files: found.append(url))
+        wanted = found
     for url in wanted:
         # As a word of its own the latter could be taken for an option.
         if "\n" in url or "\r" in url or url.startswith("-"):
