@@ -16,7 +16,7 @@ Purged = Callable[[Dict[str, Any], protocol.Call, Optional[List[str]], Callable[
 
 
 class Kind(NamedTuple):
-    """A kind of cache: how it lists and purges, and whether its objects are named by URLs."""
+    """A kind of cache: how it lists and purges; whether its objects are named by URLs."""
 
     listed: Listed
     purged: Purged
@@ -28,9 +28,11 @@ KINDS = {
     "nginx-proxy-cache": Kind(cache_nginx.listed, cache_nginx.purged),
     "squid": Kind(cache_squid.listed, cache_squid.purged),
     "folder": Kind(cache_tree.listed, cache_tree.purged, urls=False),
+    "command": Kind(cache_command.listed, cache_command.purged, urls=False),
 }
-COMMAND = "command"
-_ORDINARY_KINDS = {**KINDS, COMMAND: Kind(cache_command.listed, cache_command.purged, urls=False)}
+ROOTS = ("apache-disk", "nginx-proxy-cache", "squid")
+"""The kinds that root's agent knows: what they delete is known for a cache's by its content. Anything else is done
+with the user's own rights, so that none are lent for deleting what is somebody else's."""
 
 
 def listed(args: Dict[str, Any], call: protocol.Call) -> Dict[str, Any]:
@@ -40,7 +42,7 @@ def listed(args: Dict[str, Any], call: protocol.Call) -> Dict[str, Any]:
     is one URL with all its variants: `url`, `key` (path and query alone), `bytes` and `files`; `others` is how many
     files of the cache name no URL. Objects that come or go meanwhile may be missing or told.
     """
-    return _listed(_kind(args, KINDS), args, call)
+    return _listed(_kind(args, by_root=True), args, call)
 
 
 def purged(args: Dict[str, Any], call: protocol.Call) -> Dict[str, Any]:
@@ -50,17 +52,17 @@ def purged(args: Dict[str, Any], call: protocol.Call) -> Dict[str, Any]:
     before anything is touched where the folder holds a file that this kind of cache does not make; with `touched`
     where an object is in the cache still, or again.
     """
-    return _purged(_kind(args, KINDS), args, call)
+    return _purged(_kind(args, by_root=True), args, call)
 
 
 def listed_by_user(args: Dict[str, Any], call: protocol.Call) -> Dict[str, Any]:
-    """Verb `cache.list` of the ordinary agent, which knows the kind `command` too."""
-    return _listed(_kind(args, _ORDINARY_KINDS), args, call)
+    """Verb `cache.list` of the ordinary agent, which knows all kinds."""
+    return _listed(_kind(args, by_root=False), args, call)
 
 
 def purged_by_user(args: Dict[str, Any], call: protocol.Call) -> Dict[str, Any]:
-    """Verb `cache.purge` of the ordinary agent, which knows the kind `command` too."""
-    return _purged(_kind(args, _ORDINARY_KINDS), args, call)
+    """Verb `cache.purge` of the ordinary agent, which knows all kinds."""
+    return _purged(_kind(args, by_root=False), args, call)
 
 
 def key(url: str) -> str:
@@ -70,15 +72,15 @@ def key(url: str) -> str:
     return path[:-1] if path.endswith("?") else path
 
 
-def _kind(args: Dict[str, Any], known: Dict[str, Kind]) -> Kind:
+def _kind(args: Dict[str, Any], by_root: bool) -> Kind:
     name = protocol.need(args, "kind", str)
-    if name == COMMAND and name not in known:
-        raise protocol.Refused("denied", "commands are run by the ordinary agent only, not by root's")
-    if name not in known:
+    if name not in KINDS:
         raise protocol.Refused(
-            "bad-request", "no such kind of cache: %r; known are %s" % (name, ", ".join(sorted(known)))
+            "bad-request", "no such kind of cache: %r; known are %s" % (name, ", ".join(sorted(KINDS)))
         )
-    return known[name]
+    if by_root and name not in ROOTS:
+        raise protocol.Refused("denied", "a cache of kind %s is purged by the ordinary agent only" % name)
+    return KINDS[name]
 
 
 def _listed(kind: Kind, args: Dict[str, Any], call: protocol.Call) -> Dict[str, Any]:

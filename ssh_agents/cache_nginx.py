@@ -21,7 +21,9 @@ TEMPORARY = re.compile(r"(?:[0-9a-f]{32}\.)?[0-9]{10}")  # NGX_HTTP_CACHE: renam
 KEY = b"\nKEY: "
 LEVELS = 3
 # Without "://" a host that begins with s could be a part of the scheme, and https is never measured.
-_URL = re.compile(r"(https?(?=://)|http|https)(?:://)?([A-Za-z0-9.-]+|\[[0-9A-Fa-f:.]+\])(?::([0-9]{1,5}))?(/[\x21-\x7e]*)?")
+_URL = re.compile(
+    r"(https?(?=://)|http|https)(?:://)?([A-Za-z0-9.-]+|\[[0-9A-Fa-f:.]+\])(?::([0-9]{1,5}))?(/[\x21-\x7e]*)?"
+)
 
 
 class _File(NamedTuple):

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import os
 import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -20,3 +23,15 @@ def needs(name: str) -> pytest.MarkDecorator:
 
 needs_squid = needs("squid")
 needs_nginx = needs("nginx")
+
+
+@contextmanager
+def path() -> Iterator[str]:
+    """A PATH with both; where they were unpacked they lie in a place that a service's own user can get to."""
+    if not UNPACKED.is_dir():
+        yield PATH
+        return
+    with tempfile.TemporaryDirectory(prefix="branchlab-programs-") as folder:
+        Path(folder).chmod(0o755)
+        shutil.copytree(UNPACKED, Path(folder, "usr"), symlinks=True)
+        yield f"{folder}/usr/sbin:{PATH}"

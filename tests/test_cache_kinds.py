@@ -252,7 +252,7 @@ def test_an_object_that_comes_back_is_an_error_that_names_three(
         for number in range(5):
             made.add(number)
 
-    monkeypatch.setitem(cache._ORDINARY_KINDS, made.args["kind"], kind._replace(purged=and_back))
+    monkeypatch.setitem(cache.KINDS, made.args["kind"], kind._replace(purged=and_back))
     error = refused(made.args)
     assert error.kind == "touched"
     assert error.text.startswith("5 of 10 objects are in the cache still, or again, after the purge: ")
@@ -508,8 +508,12 @@ def test_lines_that_are_no_text_are_counted_and_not_told(tmp_path: Path) -> None
     assert cache_command.listed(args, call(), lambda *_: None) == 1
 
 
-def test_roots_agent_runs_no_commands(commands: dict[str, Any]) -> None:
+def test_roots_agent_runs_no_commands_and_deletes_no_files_that_anybody_could_have(
+    commands: dict[str, Any], tmp_path: Path
+) -> None:
+    folder = {"kind": "folder", "folder": str(tmp_path), "owns": True}
     for verb in (cache.listed, cache.purged):
-        with pytest.raises(protocol.Refused, match="ordinary agent only") as caught:
-            verb({**commands, "all": True}, call())
-        assert caught.value.kind == "denied"
+        for args in (commands, folder):
+            with pytest.raises(protocol.Refused, match="ordinary agent only") as caught:
+                verb({**args, "all": True}, call())
+            assert caught.value.kind == "denied"

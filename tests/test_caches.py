@@ -12,12 +12,12 @@ from ssh_agents import cache, service_asked
 
 
 def test_each_shipped_kind_is_known_to_the_agents() -> None:
-    assert set(caches.names()) == {*cache.KINDS, cache.COMMAND}
+    assert set(caches.names()) == set(cache.KINDS)
     for name in caches.names():
         made = caches.kind(name)
         assert made.name == name
         assert made.engine in (service_asked.KINDS[made.service] if made.service else ("",))
-        assert made.urls == (cache.KINDS[name].urls if name in cache.KINDS else False)
+        assert made.urls == cache.KINDS[name].urls == (name in cache.ROOTS)
         assert made.notes
 
 

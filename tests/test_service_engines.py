@@ -33,9 +33,15 @@ both = pytest.mark.parametrize(
 KINDS = {"squid": "squid", "nginx": "nginx-proxy-cache"}
 
 
+@pytest.fixture(scope="module")
+def path() -> Iterator[str]:
+    with programs.path() as found:
+        yield found
+
+
 @pytest.fixture(autouse=True)
-def path(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("PATH", programs.PATH)
+def _found(path: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", path)
 
 
 @pytest.fixture

@@ -54,11 +54,12 @@ class Fullness:
     def __init__(
         self, proxy: Connected, cache: Cache, origin: str, fill: Callable[[str, Stop], None]
     ) -> None:
-        # A user's own command is never run by root's agent.
-        self._agent = proxy.agent if cache.kind == "command" else proxy.root or proxy.agent
+        urls = caches.kind(cache.kind).urls
+        # What cannot be told to be a cache's is never deleted by root's agent, and no command is run by it.
+        self._agent = (proxy.root or proxy.agent) if urls else proxy.agent
         self._host = proxy.name
         self._where = _where(cache, proxy)
-        self._origin = origin if caches.kind(cache.kind).urls else ""
+        self._origin = origin if urls else ""
         self._others = 0
         """files in the cache that name no URL, when it was listed last"""
         self._fill = fill
