@@ -118,7 +118,7 @@ def own(lab: embedded.Embedded) -> Iterator[Path]:
     config = lab.folder / "own-nginx.conf"
     config.write_text(text, "utf-8")
     begin = f"setsid nginx -p {folder}/ -c {config} >/dev/null 2>&1 </dev/null &"
-    real_runs.on(lab.folder, "proxy", f"mkdir -p {folder}/run && {begin}")
+    real_runs.on(lab.folder, "proxy", f"mkdir -p {folder}/run; {begin}")
     yield folder / "cache"
     real_runs.on(lab.folder, "proxy", f"kill $(cat {folder}/run/nginx.pid); sleep 1; rm -r {folder}")
 
