@@ -207,7 +207,7 @@ class Machines:
         if any(state.enabled for state in experiment.states):
             # Before anything that empties the cache, its clean-up too, is as much as thought of.
             rig.fullness = self._fullness(rig, stop)
-            stack.callback(rig.fullness.clear)
+            stack.callback(rig.fullness.clear, workplace.passing)
             yield from self._learning(rig, experiment, stop)
 
     def _fullness(self, rig: _Rig, stop: Stop) -> Fullness:

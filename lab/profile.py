@@ -240,7 +240,7 @@ class _Checker:
             name=name,
             role=Role(read.role),
             root="sudo" if read.sudo else read.root,
-            cache=Cache(kind=read.cache.kind, folder=read.cache.folder) if read.cache else None,
+            cache=_cache(read.cache),
             **read.model_dump(
                 include={"ssh", "key", "host_key", "address", "address6", "url", "services", "delay"}
             ),
@@ -393,6 +393,13 @@ class _Checker:
             if "cache" not in table:
                 self._wrong(
                     ("hosts", name),
-                    f"the folder of its cache is missing, and an experiment fills and purges it: "
+                    f"its cache is missing, and an experiment fills and purges it: "
                     f"write {shape.EXAMPLES['cache']}",
                 )
+
+
+def _cache(table: shape.CacheTable | None) -> Cache | None:
+    if table is None:
+        return None
+    words = {key: tuple(getattr(table, key) or ()) for key in ("list", "purge")}
+    return Cache(kind=table.kind, folder=table.folder, owns=table.owns, **words)
