@@ -146,7 +146,7 @@ class Machines:
             yield HostSeen(host=one.name, role=one.host.role.value, facts=one.facts)
             if one.root is not None and one.root.notice:
                 yield Noted(text=f"{one.name}: {one.root.notice}")
-        line = HeldLine(hosts, replace="qdisc" in self._agreed)
+        line = HeldLine(hosts, replace="qdisc" in self._agreed, place=self._lab.place)
         line.refuse(experiment.lines, stop)
         meter = Meter(hosts)
         workplace = Workplace(hosts, experiment, vcs.driver(experiment.vcs, self._drivers))
@@ -157,6 +157,8 @@ class Machines:
             yield event
             yield from self.account()
         meter.start(stop)
+        for text in meter.notes():
+            yield Noted(text=text, grade="warn")
         yield from self.account()
         rig = _Rig(
             hosts=hosts, client=workplace.client, line=line, meter=meter, workplace=workplace, fullness=None
@@ -206,7 +208,7 @@ class Machines:
                 objects=learnt.objects,
                 cache_bytes=learnt.cache_bytes,
                 list_of=learnt.list_of,
-                fetched_bytes=moved["server>proxy"],
+                fetched_bytes=moved.get("server>proxy"),
                 requests=rig.workplace.logs(stop).since(logs).requests().get("proxy", 0),
             )
 
@@ -244,7 +246,9 @@ class Machines:
                 yield proved
                 yield from _doubts(proved, rig.line.holder.name)
                 rig.proved.add(treatment.line)
-                yield _changed(rig.line.holder, f"limiting the line to {units.line_text(treatment.line)}")
+                what = "the line" if rig.line.shared else "its own line (not shared)"
+                for one in rig.line.holders:
+                    yield _changed(one, f"limiting {what} to {units.line_text(treatment.line)}")
                 begin += monotonic() - proving  # once per line, and not of this trial
             quiet = self._quiet(rig, treatment.line, stop)
         except AgentRefused as error:
@@ -308,7 +312,7 @@ class Machines:
                     yield OutputSeen(trial=trial.number, stream=data["stream"], text=data["text"])
                 elif event == "sample":
                     live.take(samples[talk], data)
-                    if samples[talk] == rig.client.name:
+                    if samples[talk] == rig.meter.lead:
                         yield TrafficSampled(trial=trial.number, t_s=monotonic() - began, bytes=live.bytes())
         return command.result or {}
 
@@ -321,7 +325,7 @@ class Machines:
             (
                 (
                     one,
-                    one.privileged,
+                    one.root or one.agent,
                     "quiet.wait",
                     {
                         "peers": [
@@ -333,7 +337,7 @@ class Machines:
                     },
                 )
                 for one in rig.hosts
-                if one.root is not None
+                if not one.facts.get("windows")  # which shows nobody its connections
             ),
             stop,
             timeout_s=10 * QUIET_S,

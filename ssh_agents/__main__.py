@@ -48,6 +48,7 @@ ORDINARY: Dict[str, protocol.Verb] = {
     "probe.fetch": probe.fetch,
     "probe.ping": probe.ping,
     "others": others.look,
+    "quiet.wait": quiet.wait,
 }
 PRIVILEGED: Dict[str, protocol.Verb] = {
     "facts": facts.tell,

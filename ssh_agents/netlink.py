@@ -57,13 +57,17 @@ class Queue(NamedTuple):
 
 
 class Filter(NamedTuple):
-    """One u32 filter: `keys` are (value, mask, offset); `acts` is True if it has an action of its own."""
+    """One u32 filter: `keys` are (value, mask, offset); `acts` is True if it has an action of its own.
+
+    `to` is the number of the device that a lone redirect sends to, else 0.
+    """
 
     pref: int
     protocol: int
     classid: int
     keys: Tuple[Tuple[int, int, int], ...]
     acts: bool
+    to: int = 0
 
 
 class Netem(NamedTuple):
@@ -233,6 +237,7 @@ def filters(ask: Socket, index: int, parent: int) -> List[Filter]:
                     _number(options.get(1, b"")),
                     _u32_keys(options[5]),
                     7 in options,
+                    _redirected(options.get(7, b"")),
                 )
             )
     return found
@@ -259,6 +264,17 @@ def _u32_keys(data: bytes) -> Tuple[Tuple[int, int, int], ...]:
         )
         keys.append((value, mask, offset))
     return tuple(sorted(keys))
+
+
+def _redirected(data: bytes) -> int:
+    """Where a filter's one action, `mirred egress redirect`, sends (struct tc_mirred); 0 for anything else."""
+    actions = attributes(data)
+    action = attributes(actions[1]) if list(actions) == [1] else {}
+    parms = attributes(action.get(2, b"")).get(2, b"")
+    if _text(action.get(1, b"")) != "mirred" or len(parms) < 28:
+        return 0
+    does, device = struct.unpack_from("=iI", parms, 20)
+    return int(device) if does == 1 else 0  # TCA_EGRESS_REDIR
 
 
 def htb_rate(options: bytes) -> Optional[int]:

@@ -43,7 +43,9 @@ def seen(role: Role, without: str = "", leases: int = 0, **given: Any) -> list[C
     ]  # fmt: skip
     verbs = {"leases": lambda args: {"leases": dead}}
     one = connected("host", role, verbs, facts={**FACTS, "tools": asked}, **given)
-    return list(checking._host(one))
+    roles = [Role.SERVER, *([Role.ROUTER] if role is Role.ROUTER else [])]
+    others = tuple(connected(f"the {other}", other).host for other in roles if other is not role)
+    return list(checking._host(one, Lab(name="office", hosts=(one.host, *others))))
 
 
 @pytest.mark.parametrize("role", list(Role))

@@ -8,18 +8,21 @@ from dataclasses import dataclass
 from lab.agents import BUSY_ADVICE, Agent
 from lab.credentials import Passwords
 from lab.errors import AgentRefused, HostTrouble, LabError
-from lab.model import Experiment, Lab, Role
+from lab.model import Experiment, Host, Lab, Role
 from lab.rig.hosts import Connected, connected, owner
 from lab.rig.line import HeldLine
+from lab.rig.meter import Meter
 from lab.stop import Stop
 
-NEEDED = {
+NEEDED: dict[Role, dict[str, str]] = {
     Role.CLIENT: {"svn": "subversion"},
     Role.PROXY: {},
-    Role.SERVER: {"tc": "iproute2"},
-    Role.ROUTER: {"tc": "iproute2"},
+    Role.SERVER: {},
+    Role.ROUTER: {},
 }
 """Programs that a role cannot do without, and their packages on Debian."""
+NEEDED_TO_LIMIT = {"tc": "iproute2"}
+"""More of them on a host that holds the line."""
 NEEDED_TO_COUNT = {"nft": "nftables"}
 """More of them on every host that may be changed: there, bytes are counted."""
 NEEDED_FOR_SERVICES = {
@@ -49,7 +52,7 @@ def check(lab: Lab, experiment: Experiment | None, passwords: Passwords | None =
         alone = Lab(name=lab.name, hosts=(host,))
         try:
             with connected(alone, stop, lease_s=None, passwords=known) as (one,):
-                found += _host(one)
+                found += _host(one, lab)
                 reached.append(one)
         except LabError as error:
             found.append(Checked(host.name, False, str(error), error.advice))
@@ -58,17 +61,24 @@ def check(lab: Lab, experiment: Experiment | None, passwords: Passwords | None =
     return tuple(found)
 
 
-def _host(one: Connected) -> Iterator[Checked]:
+def needed(host: Host, lab: Lab) -> dict[str, str]:
+    """Programs that a host of this lab cannot do without, and their packages on Debian."""
+    tools = dict(NEEDED[host.role])
+    if host.name in [one.name for one in lab.holders]:
+        tools |= NEEDED_TO_LIMIT
+    if host.services:
+        tools |= NEEDED_FOR_SERVICES.get(host.role, {})
+    if host.root != "none":
+        tools |= NEEDED_TO_COUNT
+    return tools
+
+
+def _host(one: Connected, lab: Lab) -> Iterator[Checked]:
     facts = one.facts
     yield Checked(
         one.name, True, f"{facts.get('os')}, kernel {facts.get('kernel')}, {facts.get('cpus')} processors"
     )
-    needed = dict(NEEDED[one.host.role])
-    if one.host.services:
-        needed |= NEEDED_FOR_SERVICES.get(one.host.role, {})
-    if one.root is not None:
-        needed |= NEEDED_TO_COUNT
-    for tool, package in needed.items():
+    for tool, package in needed(one.host, lab).items():
         version = facts["tools"].get(tool)
         if version is None:
             yield Checked(
@@ -76,7 +86,7 @@ def _host(one: Connected) -> Iterator[Checked]:
             )
         else:
             yield Checked(one.name, True, f"{tool}: {version}")
-    if one.root is None and one.host.role in (Role.SERVER, Role.ROUTER):
+    if one.root is None and one.name in [holder.name for holder in lab.holders]:
         yield Checked(
             one.name,
             False,
@@ -128,12 +138,16 @@ def _agents(one: Connected) -> list[Agent]:
 def _line(lab: Lab, experiment: Experiment | None, stop: Stop, passwords: Passwords) -> Iterator[Checked]:
     try:
         with connected(lab, stop, lease_s=None, passwords=passwords) as hosts:
-            line = HeldLine(hosts)
-            word = line.check(stop)
-            if word["refuse"]:
-                yield Checked(line.holder.name, False, str(word["refuse"]))
-                return
-            yield Checked(line.holder.name, True, f"the line can be limited on {word['device']}")
+            line = HeldLine(hosts, place=lab.place)
+            for name, word in line.checks(stop).items():
+                what = "the line" if line.shared else "this host's own line (per host, not shared)"
+                yield Checked(
+                    name,
+                    not word["refuse"],
+                    str(word["refuse"] or f"{what} can be limited on {word['device']}"),
+                )
+            for text in Meter(hosts).notes():
+                yield Checked(lab.name, True, text)
             if experiment is not None:
                 line.refuse(experiment.lines, stop)
     except LabError as error:

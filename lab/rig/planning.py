@@ -6,7 +6,7 @@ from urllib.parse import urlsplit
 
 from lab import recipes, units, vcs
 from lab.errors import BadInput
-from lab.model import Experiment, Host, Lab, ProxyState, Role
+from lab.model import Experiment, Host, Lab, Line, ProxyState, Role
 from lab.rig.workplace import PROXY_PORT
 from lab.vcs import Driver, Phase
 
@@ -29,15 +29,8 @@ def commands(lab: Lab, experiment: Experiment, driver: Driver) -> dict[str, list
             told[host.name].append(f"start an Apache of its own in {host.services}/caching-proxy")
         if host.cache:
             told[host.name].append(f"list, fill and purge objects of the repository in {host.cache.folder}")
-    holder = (lab.having(Role.ROUTER) or (server,))[0]
-    office = lab.having(Role.CLIENT) + lab.having(Role.PROXY)
-    addresses = [address for host in office for address in (host.address, host.address6) if address]
-    for line in experiment.lines:
-        told[holder.name].append(
-            f"limit the line to {units.line_text(line)} for {', '.join(addresses)}; lift it"
-            if line.limited or line.delayed
-            else "leave the line as it is"
-        )
+    for holder in lab.holders:
+        told[holder.name] += [_limit(lab, line) for line in experiment.lines]
     for host in lab.hosts:
         if host.root != "none":
             told[host.name].append("count bytes per host in a table of its own (nftables: inet branchlab)")
@@ -53,6 +46,21 @@ def commands(lab: Lab, experiment: Experiment, driver: Driver) -> dict[str, list
                 if text not in told[host.name]:
                     told[host.name].append(text)
     return told
+
+
+def _limit(lab: Lab, line: Line) -> str:
+    if not (line.limited or line.delayed):
+        return "leave the line as it is"
+    office, server = lab.having(Role.CLIENT) + lab.having(Role.PROXY), lab.having(Role.SERVER)
+    near, far = (
+        ", ".join(address for host in hosts for address in (host.address, host.address6) if address)
+        for hosts in (office, server)
+    )
+    text = units.line_text(line)
+    if lab.place == "office":
+        return f"limit this host's own line to {text} towards {far} (per host, not shared); lift it"
+    between = f" and {far}" if lab.place == "router" else ""
+    return f"limit the line to {text} for {near}{between}; lift it"
 
 
 def _kinds(states: tuple[ProxyState, ...], only_disabled: bool) -> list[ProxyState]:

@@ -16,7 +16,7 @@ from lab import agents, ssh
 from lab.credentials import Passwords
 from lab.errors import AgentRefused, HostTrouble, LabError
 from lab.model import Experiment, Host, Lab, Role
-from lab.rig.checking import NEEDED, NEEDED_FOR_SERVICES
+from lab.rig.checking import needed
 from lab.rig.hosts import owner, rooted
 
 PLAIN = {
@@ -126,7 +126,7 @@ def _requirements(
     host = connection.host
     facts = agent.ask("facts", {"tools": []}, timeout_s=60)
     yield f"System: {facts.get('os')}; BranchLab logs in as {connection.target.user} (root = {host.root})"
-    yield from _packages(host, str(facts.get("os")))
+    yield from _packages(host, lab, str(facts.get("os")))
     yield from _ports(host, lab, experiments, facts)
     yield "Rights:"
     yield from (f"    {text}" for text in _sudoers(connection, agent))
@@ -134,17 +134,13 @@ def _requirements(
     yield from (f"    {text}" for text in _files(host, agent))
 
 
-def _packages(host: Host, system: str) -> Iterator[str]:
-    needed = dict(NEEDED[host.role])
-    if host.services:
-        needed |= NEEDED_FOR_SERVICES.get(host.role, {})
-    if host.root in ("sudo", "doas", "direct"):
-        needed |= {"nft": "nftables"}
+def _packages(host: Host, lab: Lab, system: str) -> Iterator[str]:
+    tools = needed(host, lab)
     if DEBIAN.search(system):
-        packages = sorted({name for text in needed.values() for name in text.split(" and ")} | {"python3"})
+        packages = sorted({name for text in tools.values() for name in text.split(" and ")} | {"python3"})
         yield f"Packages: {' '.join(packages)}"
     else:
-        names = [PLAIN[tool] for tool in needed]
+        names = [PLAIN[tool] for tool in tools]
         yield f"Programs: Python 3.8 or newer{''.join(f'; {name}' for name in names)}"
 
 
