@@ -29,7 +29,7 @@ from lab.events import (
     TrialFinished,
 )
 from lab.model import Experiment, Lab, Line, Role, Trial
-from lab.rig import checking, planning
+from lab.rig import checking, peers, planning
 from lab.rig.doubts import doubts
 from lab.rig.fullness import Found, Fullness
 from lab.rig.hosts import LEASE_S, Connected, connected, everywhere, only, owner, taken_back
@@ -148,7 +148,9 @@ class Machines:
                 yield Noted(text=f"{one.name}: {one.root.notice}")
         line = HeldLine(hosts, replace="qdisc" in self._agreed, place=self._lab.place)
         line.refuse(experiment.lines, stop)
-        meter = Meter(hosts)
+        seen = peers.look(hosts, stop)
+        peers.refuse(seen, hosts, line.place)
+        meter = Meter(hosts, peers.hidden(seen, hosts))
         workplace = Workplace(hosts, experiment, vcs.driver(experiment.vcs, self._drivers))
         if any(wanted.limited or wanted.delayed for wanted in experiment.lines):
             self._refuse_others(line.others(hosts, stop, workplace.ports))

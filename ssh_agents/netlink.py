@@ -22,6 +22,8 @@ TABLE = "branchlab"
 """The nftables table of our own, family inet."""
 
 _AF_NETLINK = getattr(socket, "AF_NETLINK", 16)
+HERE = hasattr(socket, "AF_NETLINK")
+"""False where there is no such thing: Windows, macOS."""
 _ROUTE, _NETFILTER = 0, 12
 _REQUEST, _ACKNOWLEDGE, _DUMP, _DUMP_INTERRUPTED = 1, 4, 0x300, 0x10
 _ERROR, _DONE = 2, 3

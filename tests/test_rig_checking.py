@@ -94,6 +94,17 @@ def test_a_server_that_cannot_be_changed_can_hold_no_line(role: Role) -> None:
     assert 'root = "sudo"' in missing.advice
 
 
+def test_a_windows_host_needs_no_tool_of_linux_and_holds_no_line() -> None:
+    one = connected("desk", Role.CLIENT, {"leases": lambda args: {"leases": []}}, facts={
+        **FACTS, "windows": True, "tools": {"svn": "1.14", "tc": None, "nft": None}
+    })  # fmt: skip
+    server = connected("server", Role.SERVER).host
+    assert all(found.ok for found in checking._host(one, Lab(name="", hosts=(one.host, server))))
+    told = list(checking._host(one, Lab(name="", hosts=(one.host, server), line="office")))
+    (wrong,) = (found for found in told if not found.ok)
+    assert (wrong.text, 'role = "router"' in wrong.advice) == ("no line can be held on Windows", True)
+
+
 def test_what_earlier_runs_left_is_told_and_is_no_fault() -> None:
     left = seen(Role.CLIENT, leases=2)[-2:]
     assert all(one.ok for one in left)

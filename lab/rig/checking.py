@@ -9,6 +9,7 @@ from lab.agents import BUSY_ADVICE, Agent
 from lab.credentials import Passwords
 from lab.errors import AgentRefused, HostTrouble, LabError
 from lab.model import Experiment, Host, Lab, Role
+from lab.rig import peers
 from lab.rig.hosts import Connected, connected, owner
 from lab.rig.line import HeldLine
 from lab.rig.meter import Meter
@@ -78,7 +79,11 @@ def _host(one: Connected, lab: Lab) -> Iterator[Checked]:
     yield Checked(
         one.name, True, f"{facts.get('os')}, kernel {facts.get('kernel')}, {facts.get('cpus')} processors"
     )
-    for tool, package in needed(one.host, lab).items():
+    tools, holds = needed(one.host, lab), one.name in [holder.name for holder in lab.holders]
+    if facts.get("windows"):
+        tools = {tool: package for tool, package in tools.items() if tool not in ("tc", "nft")}
+        yield from _windows(one, holds)
+    for tool, package in tools.items():
         version = facts["tools"].get(tool)
         if version is None:
             yield Checked(
@@ -86,7 +91,7 @@ def _host(one: Connected, lab: Lab) -> Iterator[Checked]:
             )
         else:
             yield Checked(one.name, True, f"{tool}: {version}")
-    if one.root is None and one.name in [holder.name for holder in lab.holders]:
+    if one.root is None and holds:
         yield Checked(
             one.name,
             False,
@@ -98,6 +103,17 @@ def _host(one: Connected, lab: Lab) -> Iterator[Checked]:
     elif one.root.notice:
         yield Checked(one.name, True, one.root.notice)
     yield from _left(one)
+
+
+def _windows(one: Connected, holds: bool) -> Iterator[Checked]:
+    if holds:
+        yield Checked(
+            one.name,
+            False,
+            "no line can be held on Windows",
+            'Give a Linux machine between office and server role = "router".',
+        )
+    yield Checked(one.name, True, "bytes that arrive on Windows are counted by a router, if they pass one")
 
 
 def _without_root(one: Connected) -> Iterator[Checked]:
@@ -146,7 +162,10 @@ def _line(lab: Lab, experiment: Experiment | None, stop: Stop, passwords: Passwo
                     not word["refuse"],
                     str(word["refuse"] or f"{what} can be limited on {word['device']}"),
                 )
-            for text in Meter(hosts).notes():
+            seen = peers.look(hosts, stop)
+            for found in peers.told(seen, hosts, line.place):
+                yield Checked(found.host, found.ok, found.text, found.advice)
+            for text in Meter(hosts, peers.hidden(seen, hosts)).notes():
                 yield Checked(lab.name, True, text)
             if experiment is not None:
                 line.refuse(experiment.lines, stop)

@@ -160,7 +160,11 @@ class HeldLine:
         """
         if self._apart:
             return ()
-        requests = [(one, one.root or one.agent, "others", self._asking(one, hosts, ports)) for one in hosts]
+        requests = [
+            (one, one.root or one.agent, "others", self._asking(one, hosts, ports))
+            for one in hosts
+            if not one.facts.get("windows")  # which shows nobody its connections; the other end does
+        ]
         return merged_others({name: word["counted"] for name, word in everywhere(requests, stop).items()})
 
     def _asking(self, one: Connected, hosts: Sequence[Connected], ports: Iterable[int]) -> dict[str, Any]:
@@ -237,7 +241,7 @@ class HeldLine:
         if not read.matches(line) and line.limited:
             raise TrialFailed(f"the line read back is not the line asked: {read}", host=self.holder.name)
         with self.server.agent.stream("probe.serve", {"address": self.server.addresses[0]}) as serving:
-            port = _listening(serving, stop)
+            port = listening(serving, stop)
             where = {"address": self.server.addresses[0], "port": port}
             pings = client.agent.ask("probe.ping", {**where, **_pinging(line)}, timeout_s=300, stop=stop)
             # Where everything is lost, no transfer would end.
@@ -351,7 +355,8 @@ def _readback(word: dict[str, Any]) -> Readback:
     )
 
 
-def _listening(serving: Any, stop: Stop) -> int:
+def listening(serving: Any, stop: Stop) -> int:
+    """The port on which a `probe.serve` under way listens. Raises TrialFailed if it ends before that."""
     for event, data in serving:
         if event == "listening":
             return int(data["port"])
