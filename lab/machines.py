@@ -159,6 +159,8 @@ class Machines:
             yield event
             yield from self.account()
         meter.start(stop)
+        if not line.shared:
+            yield Noted(text="each office host has a line of its own: it is not shared")
         for text in meter.notes():
             yield Noted(text=text, grade="warn")
         yield from self.account()
@@ -244,9 +246,11 @@ class Machines:
             yield from self.account()
             if treatment.line not in rig.proved:
                 proving = monotonic()
-                proved = rig.line.prove(treatment.line, rig.client, stop)
-                yield proved
-                yield from _doubts(proved, rig.line.holder.name)
+                # The client's comes last, and is the one that stays on screen.
+                for one in (rig.client,) if rig.line.shared else reversed(rig.line.holders):
+                    proved = rig.line.prove(treatment.line, one, stop)
+                    yield proved
+                    yield from _doubts(proved, rig.line.holder.name if rig.line.shared else one.name)
                 rig.proved.add(treatment.line)
                 what = "the line" if rig.line.shared else "its own line (not shared)"
                 for one in rig.line.holders:

@@ -63,11 +63,11 @@ class Routed:
             **values,  # type: ignore[arg-type]
         )
 
-    def lab(self, line: str = "", **roots: str) -> Lab:
-        """All four; `roots` says on which of them BranchLab may change things."""
+    def lab(self, line: str = "", services: str | None = None, **roots: str) -> Lab:
+        """All four; `roots` says on which of them BranchLab may change things, `services` is for the server's own."""
         roles = {"server": Role.SERVER, "proxy": Role.PROXY, "c1": Role.CLIENT, "router": Role.ROUTER}
         hosts = [
-            self.host(name, role, roots.get(name, "none"))
+            self.host(name, role, roots.get(name, "none"), services=services if role is Role.SERVER else None)
             for name, role in roles.items()
             if name != "router" or "router" in roots
         ]

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
+import real_runs
 import routed
 from netns import FailedError
+from real_runs import EMPTY, Hosts, experiment
 from routed import OFFICE, SERVER, SERVER6
 
-from lab.model import AS_IT_IS, Line, Role
+from lab import embedded
+from lab.events import HostChanged, Noted, Outcome, Standing
+from lab.model import AS_IT_IS, DISABLED, Line, Role
 from lab.rig.doubts import doubts
 from lab.rig.hosts import connected, in_role
 from lab.rig.line import HeldLine
@@ -75,3 +80,22 @@ def test_what_an_office_host_exchanges_with_others_is_not_limited(tmp_path: Path
         assert (word["applied"], word["place"], word["office"]) == (True, "server", [OFFICE[1]])
         with pytest.raises(FailedError, match="not of the server"):
             root.ask("line.apply", place="office", office=OFFICE[:1], server=OFFICE[:1], **RATES)
+
+
+@pytest.mark.lab
+def test_a_whole_run_with_a_line_for_each_office_host(tmp_path: Path) -> None:
+    """Through the proxy and past it, in the embedded lab; every office host's line is proved."""
+    with embedded.up() as made:
+        before = Hosts.of(made.folder)
+        lab = replace(made.lab, line="office")
+        wanted = experiment(lines=(LINE,), states=(DISABLED, EMPTY))
+        run = real_runs.ran(lab, wanted, tmp_path / "run.branchlab")
+        assert run.last_word.outcome is Outcome.DONE, run.last_word
+        assert {one.standing for one in run.trials} == {Standing.KEPT}, [one.reason for one in run.trials]
+        assert len(run.proved) == 2
+        assert any(isinstance(event, Noted) and "not shared" in event.text for event in run.events)
+        limited = {
+            event.host for event in run.events if isinstance(event, HostChanged) and "line" in event.what
+        }
+        assert limited == {"client", "proxy"}
+        real_runs.await_same(made.folder, before)

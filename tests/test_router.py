@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import sys
+import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+import real_runs
 import routed
 from netns import CODE, Agent, FailedError
+from real_runs import experiment
 from routed import OFFICE, OFFICE6, SERVER, SERVER6, WEB, Routed
 
+from lab.events import HostChanged, Noted, Outcome, Standing
 from lab.model import AS_IT_IS, Line, Role
 from lab.rig.doubts import doubts
 from lab.rig.hosts import Connected, connected, in_role
@@ -259,3 +263,32 @@ def test_quiet_is_seen_without_any_rights(bed: Routed) -> None:
         serving.cancel()
     finally:
         agent.close()
+
+
+@pytest.mark.lab
+def test_a_whole_run_through_a_router_whose_client_has_no_rights(tmp_path: Path) -> None:
+    # Where Apache's own user finds its way, unlike in the folders of pytest.
+    with (
+        tempfile.TemporaryDirectory(prefix="branchlab-test-", dir="/run") as services,
+        routed.office(tmp_path, (4,), powerless=False) as bed,
+    ):
+        Path(services).chmod(0o755)
+        before = dumps(bed, "router", "server", "c1")
+        lab = bed.lab(services=f"{services}/lab", router="direct", server="direct")
+        wanted = experiment(lines=(LINE,))
+        run = real_runs.ran(lab, wanted, tmp_path / "run.branchlab")
+        assert run.last_word.outcome is Outcome.DONE, run.last_word
+        assert [one.standing for one in run.trials] == [Standing.KEPT] * 2, [one.reason for one in run.trials]
+        assert all(doubts(proved).disproved == () for proved in run.proved)
+        (note,) = (event.text for event in run.events if isinstance(event, Noted) and "count" in event.text)
+        assert note.startswith("client to proxy, proxy to client: nobody")
+        for one in run.trials:
+            # The router counted for the client; what passes no router is absent.
+            assert one.bytes["server>client"] > 300_000
+            assert "proxy>client" not in one.bytes
+            assert one.direct_bytes == one.bytes["server>client"] + one.bytes["client>server"]
+            assert (one.served_bytes, one.relayed_bytes) == (None, None)
+            assert "path" not in [proof.name for proof in one.proofs]
+        changed = [event for event in run.events if isinstance(event, HostChanged) and event.host == "router"]
+        assert any("eth1 and eth0 limited" in event.what for event in changed)
+        assert dumps(bed, "router", "server", "c1") == before

@@ -150,8 +150,9 @@ def _ports(host: Host, lab: Lab, experiments: tuple[Experiment, ...], facts: dic
     if host.role is Role.SERVER:
         for port in sorted({urlsplit(one.repository).port or 80 for one in experiments} or {80}):
             yield f"    TCP {port} for the repository, from clients and proxy"
-        yield "    one free TCP and UDP port above 1023 while a line is probed, from the first client"
+        yield "    one free TCP and UDP port above 1023 while a line is probed, from clients and proxy"
     if host.role is Role.PROXY:
+        yield "    one free TCP port above 1023 when a run begins, from the clients"
         yield f"    TCP {urlsplit(host.url or '').port or 8081} for the proxy, from the clients"
 
 
