@@ -77,13 +77,14 @@ class ToolMeasured:
 class CacheFilled:
     """A fill made 100 % for an operation: objects and bytes of its list, bytes and requests that it cost.
 
+    `fetched_bytes` is None where nobody counts between server and proxy.
     `list_of` is the operation whose list it is: another one's where this one brings nothing into a cache.
     """
 
     operation: str
     objects: int
     cache_bytes: int
-    fetched_bytes: int
+    fetched_bytes: int | None
     requests: int
     list_of: str = ""
     kind: Literal["cache-filled"] = "cache-filled"

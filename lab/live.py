@@ -360,14 +360,14 @@ class Live:
         last = self._sample
         if last is None or last.trial != event.trial or event.t_s <= last.t_s:
             self._zero = self._clock() - event.t_s
-            for curve in self.curves.values():
-                curve.add(self._zero, 0.0)
+            for pair in event.bytes:
+                self.curves[pair].add(self._zero, 0.0)
             last = events.TrafficSampled(trial=event.trial, t_s=0.0, bytes={})
         passed = event.t_s - last.t_s
         if passed > 0:
-            for pair, curve in self.curves.items():
-                arrived = event.bytes.get(pair, 0) - last.bytes.get(pair, 0)
-                curve.add(self._zero + event.t_s, max(0.0, arrived * 8 / passed))
+            for pair, count in event.bytes.items():  # what nobody counts has no curve
+                arrived = count - last.bytes.get(pair, 0)
+                self.curves[pair].add(self._zero + event.t_s, max(0.0, arrived * 8 / passed))
         self._sample = event
 
     def _on_output_seen(self, event: events.OutputSeen) -> None:

@@ -32,7 +32,7 @@ from lab.events import (
 )
 from lab.model import Experiment, Lab, Line, Role, Trial
 from lab.rig import changes as board
-from lab.rig import checking, looking, planning
+from lab.rig import checking, looking, peers, planning
 from lab.rig.doubts import doubts
 from lab.rig.fullness import Found, Fullness
 from lab.rig.hosts import LEASE_S, Connected, connected, everywhere, only, owner, taken_back
@@ -187,9 +187,11 @@ class Machines:
             yield HostSeen(host=one.name, role=one.host.role.value, facts=one.facts)
             if one.root is not None and one.root.notice:
                 yield Noted(text=f"{one.name}: {one.root.notice}")
-        line = HeldLine(hosts, replace="qdisc" in self._agreed)
+        line = HeldLine(hosts, replace="qdisc" in self._agreed, place=self._lab.place)
         line.refuse(experiment.lines, stop)
-        meter = Meter(hosts)
+        seen = peers.look(hosts, stop)
+        peers.refuse(seen, hosts, line.place)
+        meter = Meter(hosts, peers.hidden(seen, hosts))
         workplace = Workplace(hosts, experiment, vcs.driver(experiment.vcs, self._drivers))
         if any(wanted.limited or wanted.delayed for wanted in experiment.lines):
             others = line.others(hosts, stop, workplace.ports)
@@ -199,6 +201,10 @@ class Machines:
             yield event
             yield from self.account()
         meter.start(stop)
+        if not line.shared:
+            yield Noted(text="each office host has a line of its own: it is not shared")
+        for text in meter.notes():
+            yield Noted(text=text, grade="warn")
         yield from self.account()
         rig = _Rig(
             hosts=hosts, client=workplace.client, line=line, meter=meter, workplace=workplace, fullness=None
@@ -241,7 +247,7 @@ class Machines:
                 objects=learnt.objects,
                 cache_bytes=learnt.cache_bytes,
                 list_of=learnt.list_of,
-                fetched_bytes=moved["server>proxy"],
+                fetched_bytes=moved.get("server>proxy"),
                 requests=rig.workplace.logs(stop).since(logs).requests().get("proxy", 0),
             )
 
@@ -275,11 +281,15 @@ class Machines:
             yield from self.account()
             if treatment.line not in rig.proved:
                 proving = monotonic()
-                proved = rig.line.prove(treatment.line, rig.client, stop)
-                yield proved
-                yield from _doubts(proved, rig.line.holder.name)
+                # The client's comes last, and is the one that stays on screen.
+                for one in (rig.client,) if rig.line.shared else reversed(rig.line.holders):
+                    proved = rig.line.prove(treatment.line, one, stop)
+                    yield proved
+                    yield from _doubts(proved, rig.line.holder.name if rig.line.shared else one.name)
                 rig.proved.add(treatment.line)
-                yield _changed(rig.line.holder, f"limiting the line to {units.line_text(treatment.line)}")
+                what = "the line" if rig.line.shared else "its own line (not shared)"
+                for one in rig.line.holders:
+                    yield _changed(one, f"limiting {what} to {units.line_text(treatment.line)}")
                 begin += monotonic() - proving  # once per line, and not of this trial
             quiet = self._quiet(rig, treatment.line, stop)
         except AgentRefused as error:
@@ -343,7 +353,7 @@ class Machines:
                     yield OutputSeen(trial=trial.number, stream=data["stream"], text=data["text"])
                 elif event == "sample":
                     live.take(samples[talk], data)
-                    if samples[talk] == rig.client.name:
+                    if samples[talk] == rig.meter.lead:
                         yield TrafficSampled(trial=trial.number, t_s=monotonic() - began, bytes=live.bytes())
         return command.result or {}
 
@@ -356,7 +366,7 @@ class Machines:
             (
                 (
                     one,
-                    one.privileged,
+                    one.root or one.agent,
                     "quiet.wait",
                     {
                         "peers": [
@@ -368,7 +378,7 @@ class Machines:
                     },
                 )
                 for one in rig.hosts
-                if one.root is not None
+                if not one.facts.get("windows")  # which shows nobody its connections
             ),
             stop,
             timeout_s=10 * QUIET_S,

@@ -224,11 +224,25 @@ class Host:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Lab:
-    """All hosts of a profile."""
+    """All hosts of a profile. `line` is one of `PLACES`, or empty for what `place` says."""
 
     name: str
     hosts: tuple[Host, ...]
     path: str = ""
+    line: str = ""
+
+    @property
+    def place(self) -> str:
+        """Where the line is held: as the profile says, else on the router if there is one, else on the server."""
+        return self.line or ("router" if self.having(Role.ROUTER) else "server")
+
+    @property
+    def holders(self) -> tuple[Host, ...]:
+        """The hosts that hold the line; more than one if each office host limits its own."""
+        roles = {"server": (Role.SERVER,), "router": (Role.ROUTER,)}.get(
+            self.place, (Role.CLIENT, Role.PROXY)
+        )
+        return tuple(host for role in roles for host in self.having(role))
 
     def having(self, role: Role) -> tuple[Host, ...]:
         """The hosts with this role, in the profile's order."""
@@ -241,6 +255,9 @@ class Lab:
                 return host
         raise LookupError(f"the lab has no {role.value}")
 
+
+PLACES = ("server", "router", "office")
+"""Where a line may be held: on the server, on a router between, or on every office host for itself."""
 
 PAIRS = (
     "client>server",

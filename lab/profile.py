@@ -18,7 +18,7 @@ from pydantic_core import ErrorDetails
 from lab import design, toml_places, units
 from lab import profile_shape as shape
 from lab.errors import BadInput
-from lab.model import CHANGING, Cache, Change, Experiment, Host, Lab, Role
+from lab.model import CHANGING, PLACES, Cache, Change, Experiment, Host, Lab, Role
 
 SCHEMA = 1
 Place = tuple[str | int, ...]
@@ -173,6 +173,7 @@ class _Checker:
             name=name if isinstance(name, str) else "",
             hosts=tuple(h for h in read_hosts if h),
             path=str(path),
+            line=self._line(document.get("line"), hosts),
         )
         return lab, found
 
@@ -189,8 +190,23 @@ class _Checker:
         if not isinstance(name, str) or not name.isprintable():
             self._wrong(("name",), f"this should be a text of one line: write {shape.EXAMPLES['name']}")
         for key in document:
-            if key not in ("schema", "name", "hosts", "experiments"):
-                self._unknown((key,), ("schema", "name", "hosts", "experiments"))
+            if key not in ("schema", "name", "line", "hosts", "experiments"):
+                self._unknown((key,), ("schema", "name", "line", "hosts", "experiments"))
+
+    def _line(self, place: object, hosts: Mapping[str, object]) -> str:
+        """Where the line is held, as the profile says it; empty if it does not."""
+        if place is None:
+            return ""
+        if not isinstance(place, str) or place not in PLACES:
+            near = shape.nearest(place, PLACES)
+            self._wrong(
+                ("line",), f"`{place}` is no place for the line{near}: write {shape.EXAMPLES['line']}"
+            )
+            return ""
+        roles = [table.get("role") for table in hosts.values() if isinstance(table, dict)]
+        if place == "router" and Role.ROUTER not in roles:
+            self._wrong(("line",), 'no host is the router: give one role = "router", or take this out')
+        return place
 
     def _read(self, model: type[_T], table: object, place: Place) -> _T | None:
         """A table in its shape, or its problems."""

@@ -21,11 +21,13 @@ from ssh_agents import (
     footprint,
     installed,
     line,
+    netlink,
     others,
     probe,
     protocol,
     quiet,
     service,
+    system,
     tool,
     traffic,
     watch,
@@ -49,7 +51,9 @@ ORDINARY: Dict[str, protocol.Verb] = {
     "probe.fetch": probe.fetch,
     "probe.ping": probe.ping,
     "probe.resolve": probe.resolve,
+    "probe.seen": probe.seen,
     "others": others.look,
+    "quiet.wait": quiet.wait,
 }
 PRIVILEGED: Dict[str, protocol.Verb] = {
     "facts": facts.tell,
@@ -79,6 +83,15 @@ UNDO: Dict[str, Callable[[Dict[str, Any]], str]] = {
 }
 
 
+def _not_here(args: Dict[str, Any], call: protocol.Call) -> Dict[str, Any]:
+    """For what takes Linux's own queues and counters."""
+    raise protocol.Refused(
+        "unsupported",
+        "lines and counters need Linux: not on this system. A router, a Linux host between office and server, "
+        "limits and counts for it",
+    )
+
+
 class Agent:
     """One session: requests from file descriptor 0, answers to the descriptor given."""
 
@@ -88,6 +101,10 @@ class Agent:
         self._running: Dict[int, threading.Event] = {}
         self._threads: List[threading.Thread] = []
         self._verbs = dict(PRIVILEGED if privileged else ORDINARY)
+        if not netlink.HERE:
+            self._verbs.update(
+                {verb: _not_here for verb in self._verbs if verb.startswith(("line.", "traffic."))}
+            )
         self._privileged = privileged
         self._leases = watch.Session(UNDO, self._stop_everything)
         self._verbs.update(
@@ -216,6 +233,7 @@ def main(argv: Optional[List[str]] = None) -> int:
     if words[:1] == ["undo"]:
         return watch.undo_all(UNDO)
     # Messages get a descriptor of their own, so that a stray print or a child cannot corrupt the stream.
+    system.binary_streams()
     out = os.dup(1)
     os.dup2(2, 1)
     sys.stdout = sys.stderr

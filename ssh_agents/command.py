@@ -4,13 +4,14 @@ import codecs
 import contextlib
 import os
 import select
+import shutil
 import signal
 import sys
 import threading
 import time
 from typing import Any, Dict, List, Optional, Tuple
 
-from ssh_agents import orphans, protocol
+from ssh_agents import command_plain, orphans, protocol
 
 PIECE = 65536
 """Bytes per read, and at most per event: escaped as JSON they stay below the protocol's limit."""
@@ -57,8 +58,6 @@ class _Command:
         self._tail = bytearray()
 
     def _check(self) -> None:
-        if not hasattr(os, "posix_spawn"):
-            raise protocol.Refused("unsupported", "commands are run by posix_spawn, which this system lacks")
         if not self._argv or not self._argv[0]:
             raise protocol.Refused("bad-request", "argv is empty")
         if not 0 < self._timeout_s < 1e7:
@@ -73,6 +72,24 @@ class _Command:
             raise protocol.Refused("bad-request", "cwd must be an absolute path, not %r" % self._cwd)
 
     def run(self) -> Dict[str, Any]:
+        return self._run_by_spawn() if hasattr(os, "posix_spawn") else self._run_plain()
+
+    def _run_plain(self) -> Dict[str, Any]:
+        asked = command_plain.Asked(
+            self._program,
+            self._argv,
+            self._cwd,
+            self._env,
+            None if self._stdin is None else self.stdin,
+            self._timeout_s,
+        )
+        try:
+            told = command_plain.run(asked, self.say, self._call)
+        except OSError as error:
+            raise _refusal(error, self._program) from None
+        return {**told, "tail": self._kept()}
+
+    def _run_by_spawn(self) -> Dict[str, Any]:
         ours, theirs = _pipes(self._stdin is not None)
         reader = threading.Thread(target=self._read, args=(ours,), daemon=True)
         watcher = threading.Thread(target=self._watch, daemon=True)
@@ -192,9 +209,6 @@ class _Command:
         return self._exited
 
     def _told(self, status: int, usage: Any, ended: float) -> Dict[str, Any]:
-        tail = bytes(
-            self._tail[len(self._tail) - self._keep :] if len(self._tail) > self._keep else self._tail
-        )
         return {
             "exit": os.WEXITSTATUS(status) if os.WIFEXITED(status) else None,
             "signal": os.WTERMSIG(status) if os.WIFSIGNALED(status) else None,
@@ -207,8 +221,12 @@ class _Command:
             "began": self._began,
             "ended": ended,
             "left": _alive(self._pid),
-            "tail": tail.decode("utf-8", "replace"),
+            "tail": self._kept(),
         }
+
+    def _kept(self) -> str:
+        tail = self._tail[len(self._tail) - self._keep :] if len(self._tail) > self._keep else self._tail
+        return bytes(tail).decode("utf-8", "replace")
 
 
 class _Streams:
@@ -315,7 +333,11 @@ def _environment(changes: Any) -> Dict[str, str]:
 
 
 def _found(name: str, env: Dict[str, str], cwd: Optional[str]) -> str:
-    if "/" in name:
+    if os.name == "nt":  # extensions of programs are many there
+        program = shutil.which(name, path=env.get("PATH"))
+        if program is not None:
+            return program
+    if "/" in name or os.sep in name:
         return name if os.path.isabs(name) or cwd is None else os.path.join(cwd, name)
     folders = [*env.get("PATH", os.defpath).split(os.pathsep), "/usr/local/sbin", "/usr/sbin", "/sbin"]
     for folder in folders:

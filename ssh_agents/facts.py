@@ -253,7 +253,11 @@ def _offloads() -> Dict[str, Dict[str, bool]]:
 
 def _offload(asked: socket.socket, device: str, code: int) -> Optional[bool]:
     import array
-    import fcntl
+
+    try:
+        import fcntl
+    except ImportError:
+        return None
 
     value = array.array("I", [code, 0])  # struct ethtool_value
     try:

@@ -27,7 +27,7 @@ def scratch(args: Dict[str, Any], call: protocol.Call) -> Dict[str, Any]:
     name = protocol.need(args, "name", str)
     if not _NAME.fullmatch(name):
         raise protocol.Refused("bad-request", "not a name for a scratch folder: %r" % name)
-    base = os.path.join(os.path.realpath(tempfile.gettempdir()), "branchlab-%s" % _me())
+    base = os.path.join(os.path.realpath(tempfile.gettempdir()), "branchlab-%s" % me())
     path = os.path.join(base, name)
     call.promise({"kind": "scratch", "path": path})
     for folder in (base, path):
@@ -69,7 +69,7 @@ def remove(args: Dict[str, Any], call: protocol.Call) -> Dict[str, Any]:
         if os.path.isdir(path) and not os.path.islink(path):
             scratch = _marked(path)
             _tree_removed(path)
-            if scratch and os.path.basename(os.path.dirname(path)) == "branchlab-%s" % _me():
+            if scratch and os.path.basename(os.path.dirname(path)) == "branchlab-%s" % me():
                 _drop_if_empty(os.path.dirname(path))
         else:
             os.remove(path)
@@ -87,7 +87,7 @@ def undo(entry: Dict[str, Any]) -> str:
     """
     path = str(entry.get("path", ""))
     base, name = os.path.split(path)
-    ours = os.path.basename(base) == "branchlab-%s" % _me() and os.path.realpath(base) == base
+    ours = os.path.basename(base) == "branchlab-%s" % me() and os.path.realpath(base) == base
     if not (ours and _NAME.fullmatch(name)):
         raise protocol.Refused("denied", "%r is no scratch folder of this user" % path, "to remove it")
     if not os.path.lexists(path):
@@ -233,7 +233,8 @@ def _edited(path: str, name: str, seed: int, share: float) -> Tuple[int, int]:
     return lines, size
 
 
-def _me() -> str:
+def me() -> str:
+    """This user, as a word in the names of folders."""
     return (
         str(os.getuid()) if hasattr(os, "getuid") else re.sub(r"\W", "_", os.environ.get("USERNAME", "user"))
     )

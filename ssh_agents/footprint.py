@@ -12,7 +12,7 @@ import stat
 import tempfile
 from typing import Any, Callable, Dict, Iterator, List, Tuple
 
-from ssh_agents import files, grounds, installed, lease, private, protocol, service_asked
+from ssh_agents import files, grounds, installed, lease, private, protocol, service_asked, system
 
 _KEPT_AGENT = re.compile(r"agent-[0-9a-f]{64}\.py(\.[0-9]+)?")
 
@@ -126,7 +126,7 @@ def _kept_agents() -> List[str]:
 
 
 def _scratch_base() -> str:
-    return os.path.join(os.path.realpath(tempfile.gettempdir()), "branchlab-%d" % os.getuid())
+    return os.path.join(os.path.realpath(tempfile.gettempdir()), "branchlab-%s" % files.me())
 
 
 def _scratches() -> List[str]:
@@ -161,7 +161,7 @@ def _roots(args: Dict[str, Any]) -> Iterator[Removal]:
         if not os.path.isfile(os.path.join(path, grounds.CACHE_MARK if cache else grounds.MARK)):
             continue
         yield path, what, functools.partial(_taken_away, path, cache)
-    if os.geteuid() == 0:
+    if system.user() == 0:
         for name in installed.names():
             path = os.path.join(installed.FOLDER, name)
             yield path, "the installed agent", functools.partial(_unlinked, path)
@@ -198,7 +198,7 @@ def _mine(path: str, kind: Callable[[int], bool]) -> bool:
         seen = os.lstat(path)
     except OSError:
         return False
-    return kind(seen.st_mode) and seen.st_uid == os.getuid()
+    return kind(seen.st_mode) and (seen.st_uid == system.user() or not system.POSIX)
 
 
 def _entry(path: str, what: str, there: bool) -> Dict[str, Any]:

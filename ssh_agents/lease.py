@@ -10,15 +10,13 @@ NNNNNN.json  one promise: how a change is taken back
 """
 
 import contextlib
-import fcntl
 import json
 import os
 import shutil
 import subprocess
-import time
 from typing import Any, Callable, Dict, Iterator, List, Optional, Tuple
 
-from ssh_agents import private, tool
+from ssh_agents import clock, private, system, tool
 
 Undo = Dict[str, Callable[[Dict[str, Any]], str]]
 """By kind of entry, what takes it back and says so in words; nothing if there was nothing to take back."""
@@ -30,7 +28,7 @@ PREFIX = "lease-"
 
 def now() -> float:
     """Seconds since boot, sleep included."""
-    return time.clock_gettime(getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC))
+    return clock.boottime()
 
 
 def boot_id() -> str:
@@ -43,14 +41,8 @@ def boot_id() -> str:
 
 
 def started_at(pid: int) -> Optional[int]:
-    """When a process began, in clock ticks since boot; None if it is not there or ended already."""
-    try:
-        with open("/proc/%d/stat" % pid) as file:
-            # The name in brackets may hold anything, also spaces and brackets.
-            words = file.read().rpartition(")")[2].split()
-    except OSError:
-        return None
-    return None if words[0] in "ZX" else int(words[19])
+    """See `system.started_at`."""
+    return system.started_at(pid)
 
 
 def write(path: str, text: str) -> None:
@@ -60,6 +52,8 @@ def write(path: str, text: str) -> None:
         file.flush()
         os.fsync(file.fileno())
     os.replace(path + ".new", path)
+    if not system.POSIX:
+        return  # no folder can be opened there
     folder = os.open(os.path.dirname(path), os.O_RDONLY)
     try:
         os.fsync(folder)
@@ -109,14 +103,15 @@ class Lease:
         """Put the deadline off. In place and of fixed width, so that a reader sees the old or the new one."""
         handle = os.open(self.path("deadline"), os.O_WRONLY | os.O_CREAT, 0o600)
         try:
-            os.pwrite(handle, b"%020.6f\n" % (now() + lease_s), 0)
+            os.lseek(handle, 0, os.SEEK_SET)
+            os.write(handle, b"%020.6f\n" % (now() + lease_s))
         finally:
             os.close(handle)
 
     def hold(self) -> int:
         """Lock it as its agent, for as long as the returned descriptor is open."""
         handle = os.open(self.path("held"), os.O_RDWR | os.O_CREAT, 0o600)
-        fcntl.flock(handle, fcntl.LOCK_EX)
+        system.lock(handle)
         return handle
 
     def agent_lives(self) -> bool:
@@ -126,7 +121,7 @@ class Lease:
         except OSError:
             return False
         try:
-            fcntl.flock(handle, fcntl.LOCK_SH | fcntl.LOCK_NB)
+            system.lock(handle, shared=True, wait=False)
         except OSError:
             return True
         finally:
@@ -147,7 +142,7 @@ class Lease:
             yield  # the folder is gone, and with it what there was to guard
             return
         try:
-            fcntl.flock(handle, fcntl.LOCK_EX)
+            system.lock(handle)
             yield
         finally:
             os.close(handle)
@@ -228,9 +223,12 @@ def every() -> List[Lease]:
 @contextlib.contextmanager
 def gate() -> Iterator[None]:
     """No other session of this user looks who is there, or comes, meanwhile."""
-    handle = os.open(private.folder(), os.O_RDONLY)
+    if system.POSIX:
+        handle = os.open(private.folder(), os.O_RDONLY)
+    else:
+        handle = os.open(os.path.join(private.folder(), "gate"), os.O_RDWR | os.O_CREAT)
     try:
-        fcntl.flock(handle, fcntl.LOCK_EX)
+        system.lock(handle)
         yield
     finally:
         os.close(handle)

@@ -9,7 +9,11 @@ from ssh_agents.line_tc import Delay, Rates
 class Asked(NamedTuple):
     """A checked request for a line."""
 
+    place: str
+    """one of `line_tc.PLACES`"""
     office: Tuple[str, ...]
+    server: Tuple[str, ...]
+    """empty where the line is held on the server itself"""
     exempt: Tuple[Tuple[str, int], ...]
     upload: Rates
     download: Rates
@@ -20,10 +24,36 @@ class Asked(NamedTuple):
     replace: bool
     """True if the user agreed that queues which somebody set up are replaced for the line's time"""
 
+    def rates(self, upload: bool) -> Rates:
+        """Of one direction."""
+        return self.upload if upload else self.download
+
+    @property
+    def near(self) -> Tuple[str, ...]:
+        """The addresses that the rules are about."""
+        return self.server if self.place == "office" else self.office
+
+    @property
+    def far(self) -> Tuple[str, ...]:
+        """Those at the other end, where both must match: a router forwards much else."""
+        return self.server if self.place == "router" else ()
+
     @property
     def limited(self) -> bool:
         """True if rates are asked for."""
         return self.download.rate_bps is not None
+
+
+def placed(args: Dict[str, Any]) -> Tuple[str, Tuple[str, ...], Tuple[str, ...]]:
+    """Where the line is to be held, and the addresses of office and server."""
+    place = protocol.need(args, "place", str, "server")
+    if place not in line_tc.PLACES:
+        raise protocol.Refused("bad-request", "a line is held at one of %s" % ", ".join(line_tc.PLACES))
+    return (
+        place,
+        given.addresses(args, "office"),
+        given.addresses(args, "server") if place != "server" else (),
+    )
 
 
 def asked(args: Dict[str, Any]) -> Asked:
@@ -58,4 +88,4 @@ def asked(args: Dict[str, Any]) -> Asked:
     port = args.get("delay_port") or ""
     if not isinstance(port, str):
         raise protocol.Refused("bad-request", "delay_port must be text, not %r" % (port,))
-    return Asked(given.addresses(args, "office"), exempt, sides[0], sides[1], delay, port, apart, replace)
+    return Asked(*placed(args), exempt, sides[0], sides[1], delay, port, apart, replace)

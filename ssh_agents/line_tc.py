@@ -1,9 +1,9 @@
 """The line in the kernel's queues: what tc is told, and what the kernel says. Text and numbers, no doing.
 
-On the device towards the office (download, its egress) and on an IFB that receives the device's ingress
-(upload): HTB with one class for all office addresses, under it a TBF far above the rate. HTB lets the large
+Where what leaves by a device is limited, on that device; where what arrives is, on an IFB that receives the
+device's ingress: HTB with one class for all addresses, under it a TBF far above the rate. HTB lets the large
 packets of TCP through in one jump; the TBF cuts them, and is the queue counted in bytes. With netem, netem is
-the queue, within the TBF.
+the queue, within the TBF. Which way is caught where is said by `ways`.
 """
 
 import ipaddress
@@ -11,7 +11,10 @@ from typing import Dict, Iterable, List, NamedTuple, Optional, Set, Tuple
 
 from ssh_agents import netlink
 
-IFB = "bl-ifb"
+IFB, IFB_DOWN = "bl-ifb", "bl-ifb-down"
+"""The device where an upload waits that is caught as it arrives, and the one for a download."""
+PLACES = ("server", "router", "office")
+"""Where a line is held: on the server for all office hosts, on a router between, or on each office host for itself."""
 FAST_BPS = 2_000_000
 """Up to here one packet at a time; above, a burst of 5 ms of the rate, or timers would cost a tenth of it."""
 AS_IT_IS_BPS = 40_000_000_000
@@ -50,16 +53,47 @@ def leaf_kind(delay: Delay) -> str:
     return ("netem" if delay != SEVERED else SEVERED_KIND) if any(delay) else ""
 
 
-class Rule(NamedTuple):
-    """Packets of one far address, limited, or exempt when they carry a TCP port at either end.
+class Way(NamedTuple):
+    """One direction: caught on `device`, as it arrives there or as it leaves.
 
-    `end` says which: "here" is this host's port, "far" the other's; empty without a port. An `address` of
-    "nd" stands for IPv6 neighbour discovery, which a full queue must not hold up.
+    `source`: the address of its rules is that of the sender.
+    """
+
+    upload: bool
+    device: str
+    ingress: bool
+    source: bool
+
+    @property
+    def queue(self) -> str:
+        """The device that holds its packets."""
+        return (IFB if self.upload else IFB_DOWN) if self.ingress else self.device
+
+
+def ways(place: str, near: str, far: str = "") -> Tuple[Way, Way]:
+    """Download and upload. `near` is the device towards the addresses of the rules, `far` a router's other one.
+
+    A router catches both as they arrive, so that it counts after the line what it forwards, and so that no
+    queue of its devices has to make room.
+    """
+    if place == "router":
+        return Way(False, far, True, False), Way(True, near, True, True)
+    leaving, arriving = place == "office", place != "office"
+    return Way(False, near, not arriving, leaving), Way(True, near, arriving, arriving)
+
+
+class Rule(NamedTuple):
+    """Packets of one address, limited, or exempt when they carry a TCP port at either end.
+
+    `end` says which: "here" is the port of the end that is not `address`, "far" that of `address`; empty
+    without a port. With `far`, packets between these two addresses only. An `address` of "nd" stands for IPv6
+    neighbour discovery, which a full queue must not hold up.
     """
 
     address: str
     port: int = 0
     end: str = ""
+    far: str = ""
 
     @property
     def exempt(self) -> bool:
@@ -67,9 +101,15 @@ class Rule(NamedTuple):
         return bool(self.port)
 
 
-def rules(office: Iterable[str], exempt: Iterable[Tuple[str, int]]) -> Set[Rule]:
-    """What must be filtered, the same for both directions."""
-    found = {Rule(address) for address in office}
+def rules(near: Iterable[str], exempt: Iterable[Tuple[str, int]], far: Iterable[str] = ()) -> Set[Rule]:
+    """What must be filtered, the same for both directions; with `far`, pairs of one family of addresses."""
+    others = tuple(far)
+    found = {
+        Rule(address, far=other)
+        for address in near
+        for other in others or ("",)
+        if not other or (":" in address) == (":" in other)
+    }
     if any(":" in rule.address for rule in found):
         found |= {Rule("nd", 135), Rule("nd", 136)}
     for address, port in exempt:
@@ -77,57 +117,67 @@ def rules(office: Iterable[str], exempt: Iterable[Tuple[str, int]]) -> Set[Rule]
     return found
 
 
-def keys(rule: Rule, upload: bool) -> Tuple[int, Keys]:
-    """The protocol and the u32 keys (value, mask, offset) of a rule."""
+def keys(rule: Rule, source: bool) -> Tuple[int, Keys]:
+    """The protocol and the u32 keys (value, mask, offset) of a rule whose address is the sender's, or not."""
     if rule.address == "nd":
         # Next header ICMPv6, and its type.
         return _IPV6, ((0x3A00, 0xFF00, 4), (rule.port << 24, 0xFF000000, 40))
-    address = ipaddress.ip_address(rule.address)
-    source = upload  # an upload comes from the office, a download goes to it
-    found: List[Tuple[int, int, int]] = []
-    if address.version == 4:
-        found.append((int(address), 0xFFFFFFFF, 12 if source else 16))
-        ports, tcp = 20, (0x00060000, 0x00FF0000, 8)
-    else:
-        first = 8 if source else 24
-        words = [int(address) >> shift & 0xFFFFFFFF for shift in (96, 64, 32, 0)]
-        found += [(word, 0xFFFFFFFF, first + 4 * number) for number, word in enumerate(words)]
-        ports, tcp = 40, (0x0600, 0xFF00, 4)
+    six = ":" in rule.address
+    found = _address_keys(rule.address, source)
+    if rule.far:
+        found += _address_keys(rule.far, not source)
+    ports, tcp = (40, (0x0600, 0xFF00, 4)) if six else (20, (0x00060000, 0x00FF0000, 8))
     if rule.port:
-        # The first port of a packet is its sender's: ours in a download, the far one in an upload.
+        # The first port of a packet is its sender's.
         first_port = (rule.end == "far") == source
         found += [tcp, (rule.port << 16, 0xFFFF0000, ports) if first_port else (rule.port, 0xFFFF, ports)]
-    return (_IPV4 if address.version == 4 else _IPV6), tuple(sorted(found))
+    return (_IPV6 if six else _IPV4), tuple(sorted(found))
 
 
-def rule_of(one: netlink.Filter, upload: bool) -> Optional[Rule]:
+def _address_keys(text: str, source: bool) -> List[Tuple[int, int, int]]:
+    address = ipaddress.ip_address(text)
+    if address.version == 4:
+        return [(int(address), 0xFFFFFFFF, 12 if source else 16)]
+    words = [int(address) >> shift & 0xFFFFFFFF for shift in (96, 64, 32, 0)]
+    return [(word, 0xFFFFFFFF, (8 if source else 24) + 4 * number) for number, word in enumerate(words)]
+
+
+def _address_of(found: Dict[Tuple[int, int], int], protocol: int, source: bool) -> str:
+    """The address that keys (value by mask and offset) ask for at one end; empty if they ask for none."""
+    if protocol == _IPV4:
+        offset = 12 if source else 16
+        return str(ipaddress.IPv4Address(found[0xFFFFFFFF, offset])) if (0xFFFFFFFF, offset) in found else ""
+    first, number = (8 if source else 24), 0
+    if (0xFFFFFFFF, first) not in found:
+        return ""
+    for offset in range(first, first + 16, 4):
+        number = number << 32 | found.get((0xFFFFFFFF, offset), 0)
+    return str(ipaddress.IPv6Address(number))
+
+
+def rule_of(one: netlink.Filter, source: bool) -> Optional[Rule]:
     """The rule that a filter of the kernel stands for; None if it is none of ours."""
     found = {(mask, offset): value for value, mask, offset in one.keys}
-    if one.protocol == _IPV4:
-        address = str(ipaddress.IPv4Address(found.get((0xFFFFFFFF, 12 if upload else 16), 0)))
-        ports = 20
-    else:
-        first = 8 if upload else 24
-        number = 0
-        for offset in range(first, first + 16, 4):
-            number = number << 32 | found.get((0xFFFFFFFF, offset), 0)
-        address, ports = str(ipaddress.IPv6Address(number)), 40
-    rule = Rule(address)
+    address = _address_of(found, one.protocol, source)
+    ports = 20 if one.protocol == _IPV4 else 40
+    rule = Rule(address, far=_address_of(found, one.protocol, not source))
     if (0xFF000000, 40) in found:
         rule = Rule("nd", found[0xFF000000, 40] >> 24)
     elif (0xFFFF0000, ports) in found:
-        rule = Rule(address, found[0xFFFF0000, ports] >> 16, "far" if upload else "here")
+        rule = rule._replace(port=found[0xFFFF0000, ports] >> 16, end="far" if source else "here")
     elif (0xFFFF, ports) in found:
-        rule = Rule(address, found[0xFFFF, ports], "here" if upload else "far")
-    wanted = keys(rule, upload)
-    return rule if wanted == (one.protocol, tuple(sorted(one.keys))) else None
+        rule = rule._replace(port=found[0xFFFF, ports], end="here" if source else "far")
+    if not rule.address:
+        return None
+    return rule if keys(rule, source) == (one.protocol, tuple(sorted(one.keys))) else None
 
 
-def addresses(found: Iterable[Rule]) -> Tuple[List[str], List[Dict[str, object]]]:
-    """Back from rules to the office's addresses and what is exempt, sorted."""
-    office = sorted(rule.address for rule in found if not rule.exempt)
+def addresses(found: Iterable[Rule]) -> Tuple[List[str], List[str], List[Dict[str, object]]]:
+    """Back from rules to the addresses that are limited, those at their far end, and what is exempt; sorted."""
+    near = sorted({rule.address for rule in found if not rule.exempt})
+    far = sorted({rule.far for rule in found if rule.far})
     exempt = sorted({(rule.address, rule.port) for rule in found if rule.exempt and rule.address != "nd"})
-    return office, [{"address": address, "port": port} for address, port in exempt]
+    return near, far, [{"address": address, "port": port} for address, port in exempt]
 
 
 def burst_bytes(rate_bps: int) -> int:
@@ -173,24 +223,34 @@ def _netem(rates: Rates, delay: Delay, mtu: int) -> str:
     return text + (" loss random %.6g%%" % (100 * delay.loss) if delay.loss else "")
 
 
-def filter_lines(device: str, wanted: Iterable[Rule], upload: bool, turn: int) -> List[str]:
-    """tc's lines that add the filters of one direction, on the device; `turn` is 0 or 1."""
-    parent = "ffff:" if upload else "b1ab:"
+def filter_lines(way: Way, wanted: Iterable[Rule], turn: int) -> List[str]:
+    """tc's lines that add the filters of one direction, where it is caught; `turn` is 0 or 1."""
     lines = []
     for rule in sorted(wanted):
-        protocol, found = keys(rule, upload)
+        protocol, found = keys(rule, way.source)
         pref = _PREFS[turn][(0 if rule.exempt else 2) + (protocol == _IPV6)]
         match = " ".join("match u32 0x%08x 0x%08x at %d" % key for key in found)
         if rule.exempt:
             # X:0 is HTB's way past its classes; on ingress a match without an action lets the packet in.
             target = "flowid b1ab:0"
         else:
-            target = "flowid b1ab:10" + (" action mirred egress redirect dev %s" % IFB if upload else "")
+            target = "flowid b1ab:10"
+            if way.ingress:
+                target += " action mirred egress redirect dev %s" % way.queue
         lines.append(
             "filter add dev %s parent %s protocol 0x%04x prio %d u32 %s %s"
-            % (device, parent, protocol, pref, match, target)
+            % (way.device, _parent(way), protocol, pref, match, target)
         )
     return lines
+
+
+def _parent(way: Way) -> str:
+    return "ffff:" if way.ingress else "b1ab:"
+
+
+def numbered(one: netlink.Filter) -> bool:
+    """True if a filter has a preference of ours."""
+    return any(one.pref in prefs for prefs in _PREFS)
 
 
 def turns_used(found: Iterable[netlink.Filter]) -> Set[int]:
@@ -199,12 +259,11 @@ def turns_used(found: Iterable[netlink.Filter]) -> Set[int]:
     return {turn for turn in (0, 1) if prefs & set(_PREFS[turn])}
 
 
-def filter_removals(device: str, found: Iterable[netlink.Filter], upload: bool, turn: int) -> List[str]:
+def filter_removals(way: Way, found: Iterable[netlink.Filter], turn: int) -> List[str]:
     """tc's lines that remove the filters of one set."""
-    parent = "ffff:" if upload else "b1ab:"
     pairs = sorted({(one.pref, one.protocol) for one in found if one.pref in _PREFS[turn]})
     return [
-        "filter del dev %s parent %s protocol 0x%04x prio %d" % (device, parent, proto, pref)
+        "filter del dev %s parent %s protocol 0x%04x prio %d" % (way.device, _parent(way), proto, pref)
         for pref, proto in pairs
     ]
 

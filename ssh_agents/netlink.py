@@ -22,6 +22,8 @@ TABLE = "branchlab"
 """The nftables table of our own, family inet."""
 
 _AF_NETLINK = getattr(socket, "AF_NETLINK", 16)
+HERE = hasattr(socket, "AF_NETLINK")
+"""False where there is no such thing: Windows, macOS."""
 _ROUTE, _NETFILTER = 0, 12
 _REQUEST, _ACKNOWLEDGE, _DUMP, _DUMP_INTERRUPTED = 1, 4, 0x300, 0x10
 _ERROR, _DONE = 2, 3
@@ -57,13 +59,17 @@ class Queue(NamedTuple):
 
 
 class Filter(NamedTuple):
-    """One u32 filter: `keys` are (value, mask, offset); `acts` is True if it has an action of its own."""
+    """One u32 filter: `keys` are (value, mask, offset); `acts` is True if it has an action of its own.
+
+    `to` is the number of the device that a lone redirect sends to, else 0.
+    """
 
     pref: int
     protocol: int
     classid: int
     keys: Tuple[Tuple[int, int, int], ...]
     acts: bool
+    to: int = 0
 
 
 class Netem(NamedTuple):
@@ -233,6 +239,7 @@ def filters(ask: Socket, index: int, parent: int) -> List[Filter]:
                     _number(options.get(1, b"")),
                     _u32_keys(options[5]),
                     7 in options,
+                    _redirected(options.get(7, b"")),
                 )
             )
     return found
@@ -259,6 +266,17 @@ def _u32_keys(data: bytes) -> Tuple[Tuple[int, int, int], ...]:
         )
         keys.append((value, mask, offset))
     return tuple(sorted(keys))
+
+
+def _redirected(data: bytes) -> int:
+    """Where a filter's one action, `mirred egress redirect`, sends (struct tc_mirred); 0 for anything else."""
+    actions = attributes(data)
+    action = attributes(actions[1]) if list(actions) == [1] else {}
+    parms = attributes(action.get(2, b"")).get(2, b"")
+    if _text(action.get(1, b"")) != "mirred" or len(parms) < 28:
+        return 0
+    does, device = struct.unpack_from("=iI", parms, 20)
+    return int(device) if does == 1 else 0  # TCA_EGRESS_REDIR
 
 
 def htb_rate(options: bytes) -> Optional[int]:

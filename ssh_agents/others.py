@@ -1,5 +1,6 @@
 """Who else has connections between the lab's hosts now, so that the person can be asked before a line is applied."""
 
+import os
 from typing import Any, Dict, Iterable, List, Sequence, Set, Tuple
 
 from ssh_agents import given, protocol, quiet
@@ -16,6 +17,8 @@ def look(args: Dict[str, Any], call: protocol.Call) -> Dict[str, Any]:
     told as `ours`; `counted` has the others, as {peer: {port: count}} with the port of the serving end.
     Changes nothing. Containers and networks other than this agent's are not seen.
     """
+    if not os.path.exists("/proc/net/tcp"):
+        raise protocol.Refused("unsupported", "connections cannot be looked at: not on this system")
     peers = _peers(args)
     exempt = given.exempt(args)
     ports = {given.port(port) for port in protocol.need(args, "ports_of_ours", list, [])}

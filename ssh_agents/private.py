@@ -7,7 +7,7 @@ import struct
 import tempfile
 from typing import List, Optional
 
-from ssh_agents import protocol
+from ssh_agents import protocol, system
 
 _SO_NETNS_COOKIE = 71
 
@@ -27,7 +27,7 @@ def net_namespace() -> Optional[str]:
 def _cookie() -> str:
     """Numbers of namespaces are used again once they are gone; the kernel's cookie (5.14, 2021) never is."""
     try:
-        with socket.socket(socket.AF_UNIX) as one:
+        with socket.socket(getattr(socket, "AF_UNIX", 1)) as one:
             return "-%d" % struct.unpack("Q", one.getsockopt(socket.SOL_SOCKET, _SO_NETNS_COOKIE, 8))[0]
     except (OSError, struct.error):
         return ""
@@ -48,7 +48,9 @@ def folder() -> str:
 
 def _candidates() -> List[str]:
     # Not $XDG_RUNTIME_DIR: it goes with the user's last login session, when undoing has just begun.
-    return ["/run/branchlab", os.path.join(tempfile.gettempdir(), "branchlab-run-%d" % os.geteuid())]
+    if not system.POSIX:  # its folder for temporary files is the user's own
+        return [os.path.join(tempfile.gettempdir(), "branchlab-run")]
+    return ["/run/branchlab", os.path.join(tempfile.gettempdir(), "branchlab-run-%d" % system.user())]
 
 
 def _made(path: str) -> str:
@@ -62,7 +64,9 @@ def _made(path: str) -> str:
     found = os.lstat(path)
     if not stat.S_ISDIR(found.st_mode):
         return "%s is not a folder" % path
-    if found.st_uid != os.geteuid():
+    if not system.POSIX:
+        return ""
+    if found.st_uid != system.user():
         return "%s belongs to user %d" % (path, found.st_uid)
     if found.st_mode & 0o022:
         return "%s can be written by others" % path

@@ -1,7 +1,8 @@
 """Measures a line from its ends: rate by the receiver's clock, round trips by many small packets under way.
 
 One TCP connection per transfer. The asker's first line says direction, bytes and a pause before the first
-byte; the receiver of an upload answers with its figures as one line of JSON.
+byte; the receiver of an upload answers with its figures as one line of JSON. Asked `seen`, the other end
+tells from which address the connection came.
 """
 
 import contextlib
@@ -14,7 +15,7 @@ import threading
 import time
 from typing import Any, Dict, List, NamedTuple, Optional, Tuple
 
-from ssh_agents import protocol
+from ssh_agents import given, protocol
 
 PACKET = 1448
 """TCP payload of a full packet on Ethernet, with time stamps."""
@@ -23,6 +24,7 @@ _LEFT_OUT = 2 * PACKET
 _MOST = 1 << 30
 _STEP_S = 0.2
 _IDLE_S = 60.0
+_CONNECT_S, _SEEN_S = 30.0, 10.0
 
 
 class Arrivals(NamedTuple):
@@ -77,6 +79,21 @@ def fetch(args: Dict[str, Any], call: protocol.Call) -> Dict[str, Any]:
             return dict(json.loads(_line(line, call)))
         except (OSError, ValueError) as error:
             raise protocol.Refused("failed", "the probe broke off: %s" % error, _target(args)) from error
+
+
+def seen(args: Dict[str, Any], call: protocol.Call) -> Dict[str, Any]:
+    """Connect to whoever serves probes at `address` and `port`: `seen` is the address under which it sees this host.
+
+    `own` is the address that this host took; behind NAT the two differ.
+    """
+    with _connected(args, _SEEN_S) as line:
+        try:
+            line.sendall(b"seen 1 0\n")
+            told = given.address(json.loads(_line(line, call))["address"])
+            own = given.address(line.getsockname()[0].partition("%")[0])
+        except (OSError, ValueError, KeyError, TypeError) as error:
+            raise protocol.Refused("failed", "the probe broke off: %s" % error, _target(args)) from error
+    return {"seen": told, "own": own}
 
 
 def ping(args: Dict[str, Any], call: protocol.Call) -> Dict[str, Any]:
@@ -176,7 +193,10 @@ def _answer(line: socket.socket, call: protocol.Call) -> None:
         line.settimeout(_STEP_S)
         try:
             direction, size, pause = _line(line, call).split()
-            if direction == "down":
+            if direction == "seen":
+                address = line.getpeername()[0].partition("%")[0]
+                line.sendall(json.dumps({"address": address}).encode() + b"\n")
+            elif direction == "down":
                 if not call.wait_cancelled(min(60.0, float(pause))):
                     _sent(line, min(int(size), _MOST), call)
             else:
@@ -195,11 +215,11 @@ def _resolved(args: Dict[str, Any]) -> Tuple[int, Any]:
     return found[0], found[4]
 
 
-def _connected(args: Dict[str, Any]) -> socket.socket:
+def _connected(args: Dict[str, Any], within_s: float = _CONNECT_S) -> socket.socket:
     family, where = _resolved(args)
     line = socket.socket(family, socket.SOCK_STREAM)
     try:
-        line.settimeout(30)
+        line.settimeout(within_s)
         if args.get("source"):
             line.bind((protocol.need(args, "source", str), 0))
         line.connect(where)

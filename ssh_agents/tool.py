@@ -6,7 +6,7 @@ import stat
 import subprocess
 from typing import Dict, List, Optional
 
-from ssh_agents import protocol
+from ssh_agents import protocol, system
 
 _MORE_PATH = ("/usr/local/sbin", "/usr/sbin", "/sbin", "/usr/bin", "/bin")
 _KEPT = ("HOME", "USER", "LOGNAME", "SSH_CONNECTION", "SSH_CLIENT", "SUDO_USER", "SUDO_UID", "DOAS_USER")
@@ -20,9 +20,11 @@ def settle() -> None:
     Nothing that is run later is looked for, or told to load anything, by a starter's variable; what is
     written is never left open to others by a starter's umask; no file is found by a starter's folder.
     """
+    if not system.POSIX:
+        return  # there, nobody has been given more rights on the way
     os.umask(0o022)
     os.chdir("/")
-    root = os.geteuid() == 0
+    root = system.user() == 0
     words = [*os.environ.get("PATH", "").split(os.pathsep), "/usr/local/bin", *_MORE_PATH]
     # Real paths: a link on the way could be pointed elsewhere later.
     places = dict.fromkeys(os.path.realpath(word) for word in words if word.startswith("/"))
@@ -41,7 +43,7 @@ def settle() -> None:
 
 def open_to_others(path: str) -> str:
     """Why somebody else than root and this user could exchange what lies at `path` (real); empty if nobody can."""
-    owners = (0, os.geteuid())
+    owners = (0, system.user())
     place = path
     while True:
         try:

@@ -1,22 +1,40 @@
-"""Counts IP bytes per far host, where they arrive and where they leave, in an nftables table of our own.
+"""Counts IP bytes per far host, where they arrive, leave and pass, in an nftables table of our own.
 
 Arriving packets are counted at the input hook, which is after the line's queue on the IFB; leaving ones at
 the output hook, before any queue. A counter's name holds the peer's, so that the kernel alone says what is
-counted: `i` or `o`, then the name's UTF-8 bytes as hex digits.
+counted: `i` or `o`, then the name's UTF-8 bytes as hex digits. What a router passes on is counted at the
+forward hook, in `f`, the sender's name so written, `x`, and the receiver's.
 """
 
 import time
-from typing import Any, Dict, Iterable, List, Sequence, Tuple
+from typing import Any, Dict, Iterable, List, NamedTuple, Sequence, Tuple
 
 from ssh_agents import given, netlink, protocol, tool
 
 Counters = Dict[str, Dict[str, int]]
+Peers = Sequence[Tuple[str, Sequence[str]]]
+
+
+class Passing(NamedTuple):
+    """What a router counts: packets between every one of `near` and every one of `far`."""
+
+    near: Peers = ()
+    far: Peers = ()
+
+
+_NOTHING = Passing()
 
 
 def start(args: Dict[str, Any], call: protocol.Call) -> Dict[str, Any]:
-    """Begin to count, from zero, for the `peers` and past the `exempt`; replaces what was counted before."""
-    peers, exempt = _peers(args), given.exempt(args)
-    text = ruleset(peers, exempt)
+    """Begin to count, from zero, for the `peers` and past the `exempt`; replaces what was counted before.
+
+    On a router, `near` and `far` name the hosts between which what it forwards is counted, with or without `peers`.
+    """
+    peers, exempt = _peers(args, "peers"), given.exempt(args)
+    passing = Passing(_peers(args, "near"), _peers(args, "far"))
+    if not peers and not (passing.near and passing.far):
+        raise protocol.Refused("bad-request", "no peers to count for")
+    text = ruleset(peers, exempt, passing)
     call.promise({"kind": "traffic", "exclusive": True})
     tool.run(["nft", "-f", "-"], text)
     return {"table": "inet " + netlink.TABLE}
@@ -52,13 +70,14 @@ def undo(entry: Dict[str, Any]) -> str:
     return "traffic counters (table inet %s) removed" % netlink.TABLE
 
 
-def ruleset(peers: List[Tuple[str, Sequence[str]]], exempt: Iterable[Tuple[str, int]]) -> str:
+def ruleset(peers: Peers, exempt: Iterable[Tuple[str, int]], passing: Passing = _NOTHING) -> str:
     """What nft reads: the whole table, in place of an earlier one, in one transaction."""
     lines = ["table inet {0}".format(netlink.TABLE), "delete table inet {0}".format(netlink.TABLE)]
     lines.append("table inet %s {" % netlink.TABLE)
     for name, _ in peers:
         lines += ["counter %s { }" % counter("i", name), "counter %s { }" % counter("o", name)]
-    for chain, side, letter in (("input", "saddr", "i"), ("output", "daddr", "o")):
+    lines += _forwarded(passing, tuple(exempt))
+    for chain, side, letter in (("input", "saddr", "i"), ("output", "daddr", "o")) if peers else ():
         lines.append("chain %s { type filter hook %s priority -310; policy accept;" % (chain, chain))
         for address, port in exempt:
             for end in ("sport", "dport"):
@@ -73,9 +92,48 @@ def ruleset(peers: List[Tuple[str, Sequence[str]]], exempt: Iterable[Tuple[str, 
     return "\n".join(lines) + "\n"
 
 
+def _forwarded(passing: Passing, exempt: Sequence[Tuple[str, int]]) -> List[str]:
+    both = [(passing.near, passing.far), (passing.far, passing.near)]
+    ways = [(one, other) for some, others in both for one in some for other in others]
+    if not ways:
+        return []
+    lines = ["counter %s { }" % passed(one[0], other[0]) for one, other in ways]
+    lines.append("chain forward { type filter hook forward priority -310; policy accept;")
+    for address, port in exempt:
+        for side in ("saddr", "daddr"):
+            for end in ("sport", "dport"):
+                lines.append("%s %s %s tcp %s %d return" % (_family(address), side, address, end, port))
+    for (one, sources), (other, targets) in ways:
+        for source in sources:
+            for target in targets:
+                family = _family(source)
+                if family == _family(target):
+                    text = "{0} saddr {1} {0} daddr {2} counter name {3}"
+                    lines.append(text.format(family, source, target, passed(one, other)))
+    return [*lines, "}"]
+
+
 def counter(letter: str, peer: str) -> str:
     """A counter's name."""
     return letter + peer.encode().hex()
+
+
+def passed(one: str, other: str) -> str:
+    """The name of the counter for what a router passes on from one host to another."""
+    return "f%sx%s" % (one.encode().hex(), other.encode().hex())
+
+
+def by_pair(found: Dict[str, Tuple[int, int]]) -> Dict[str, Counters]:
+    """From counters by name to what a router passed on: sender, receiver, `bytes` and `packets`."""
+    pairs: Dict[str, Counters] = {}
+    for name, (size, packets) in found.items():
+        try:
+            one, other = (bytes.fromhex(word).decode() for word in name[1:].split("x"))
+        except ValueError:
+            continue
+        if name[:1] == "f":
+            pairs.setdefault(one, {})[other] = {"bytes": size, "packets": packets}
+    return pairs
 
 
 def by_peer(found: Dict[str, Tuple[int, int]]) -> Counters:
@@ -93,27 +151,26 @@ def by_peer(found: Dict[str, Tuple[int, int]]) -> Counters:
 
 
 def _sample(ask: netlink.Socket) -> Dict[str, Any]:
-    counters = by_peer(netlink.counters(ask))
-    if not counters:
+    found = netlink.counters(ask)
+    counters, passing = by_peer(found), by_pair(found)
+    if not counters and not passing:
         raise protocol.Refused(
             "touched", "the counters are gone: nobody counts any more", "table inet " + netlink.TABLE
         )
-    return {"t": time.monotonic(), "counters": counters}
+    return {"t": time.monotonic(), "counters": counters, "passed": passing}
 
 
 def _family(address: str) -> str:
     return "ip6" if ":" in address else "ip"
 
 
-def _peers(args: Dict[str, Any]) -> List[Tuple[str, Sequence[str]]]:
+def _peers(args: Dict[str, Any], key: str) -> Peers:
     found: Dict[str, Sequence[str]] = {}
-    for one in protocol.need(args, "peers", list):
+    for one in protocol.need(args, key, list, []):
         if not isinstance(one, dict):
             raise protocol.Refused("bad-request", "a peer has a name and addresses, not %r" % (one,))
         name = protocol.need(one, "name", str)
         if not 1 <= len(name.encode()) <= 60 or name in found:
             raise protocol.Refused("bad-request", "a peer's name is 1 to 60 bytes and given once: %r" % name)
         found[name] = given.addresses(one, "addresses")
-    if not found:
-        raise protocol.Refused("bad-request", "no peers to count for")
     return sorted(found.items())

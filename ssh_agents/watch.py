@@ -12,7 +12,7 @@ import threading
 import time
 from typing import Any, Callable, Deque, Dict, List, Optional
 
-from ssh_agents import account, private, protocol, tool
+from ssh_agents import account, private, protocol, system, tool
 from ssh_agents import lease as leases
 from ssh_agents.lease import Lease, Tell, Undo
 
@@ -203,6 +203,8 @@ class Session:
             lease.remove()
         self._forget()
         _ended(watcher)
+        if not system.POSIX:
+            lease.remove()  # what was open could not be removed
         return done
 
     def _take_back_the_dead(self) -> None:
@@ -241,14 +243,8 @@ class Session:
 
 def main(path: str, how: Undo) -> int:
     """The watcher of the lease file `path`. Returns when everything was taken back, by it or the agent."""
-    # An agent starts it in a session of its own; one more fork, and nobody is its parent. A unit is so.
-    if os.getppid() != 1 and os.fork():
-        os._exit(0)
-    os.chdir("/")
-    os.umask(0o077)
-    signal.signal(signal.SIGHUP, signal.SIG_IGN)
-    # A login session that ends may end all its processes: whoever ends the watcher ends the lease.
-    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM})
+    if system.POSIX:
+        _alone()
     told_to_end = False
     lease = Lease(os.path.dirname(os.path.abspath(path)))
     leases.write(lease.path("watching"), "%d %s\n" % (os.getpid(), leases.started_at(os.getpid())))
@@ -260,8 +256,27 @@ def main(path: str, how: Undo) -> int:
         elif lease.left_s() <= 0:
             _lapse(lease, how, _UNRENEWED)
         else:
-            told_to_end = signal.sigtimedwait({signal.SIGTERM}, LOOK_S) is not None
+            told_to_end = _told_to_end(LOOK_S)
     return 0
+
+
+def _alone() -> None:
+    """Nobody's child, and hard of hearing."""
+    # An agent starts it in a session of its own; one more fork, and nobody is its parent. A unit is so.
+    if os.getppid() != 1 and os.fork():
+        os._exit(0)
+    os.chdir("/")
+    os.umask(0o077)
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    # A login session that ends may end all its processes: whoever ends the watcher ends the lease.
+    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM})
+
+
+def _told_to_end(within_s: float) -> bool:
+    if not hasattr(signal, "sigtimedwait"):
+        time.sleep(within_s)
+        return False
+    return signal.sigtimedwait({signal.SIGTERM}, within_s) is not None
 
 
 def undo_all(how: Undo) -> int:
@@ -400,14 +415,15 @@ def _watched(lease: Lease) -> None:
         os.unlink(lease.path("watching"))
     argv = _watcher_argv(lease)
     if not (_systemd_rules() and _as_unit(lease, argv)):
-        subprocess.Popen(
+        started = subprocess.Popen(
             argv,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
-            start_new_session=True,
-            cwd="/",
-        ).wait(20)
+            **system.apart(),
+        )
+        if system.POSIX:
+            started.wait(20)  # it forks, and its first process ends
     end = time.monotonic() + 20
     while not os.path.exists(lease.path("watching")):
         if time.monotonic() > end:
@@ -439,7 +455,7 @@ def _watcher_argv(lease: Lease) -> List[str]:
 
 def _systemd_rules() -> bool:
     """True if a transient unit would see the same network, processes and files as this process."""
-    if os.geteuid() != 0 or not os.path.isdir("/run/systemd/system") or tool.found("systemd-run") is None:
+    if system.user() != 0 or not os.path.isdir("/run/systemd/system") or tool.found("systemd-run") is None:
         return False
     try:
         same = all(
@@ -479,7 +495,7 @@ def _ended(watcher: Optional["tuple[int, int]"]) -> None:
     if watcher is None or watcher[0] == os.getpid():
         return
     pid, start = watcher
-    with contextlib.suppress(ProcessLookupError, PermissionError):
+    with contextlib.suppress(OSError):
         if leases.started_at(pid) == start:
             os.kill(pid, signal.SIGTERM)
     end = time.monotonic() + 2

@@ -7,6 +7,7 @@ import json
 import os
 import queue
 import select
+import shlex
 import shutil
 import subprocess
 import sys
@@ -86,7 +87,8 @@ class Machine:
 
     def start(self, argv: Sequence[str]) -> Local:
         env = ["env", f"XDG_CACHE_HOME={self._folder}/xdg", f"HOME={self._folder}"]
-        python = [sys.executable if word == "python3" else word for word in argv]
+        words = shlex.split(argv) if isinstance(argv, str) else argv
+        python = [sys.executable if word == "python3" else word for word in words]
         self.last = Local([*env, *self._wrap(python)], self._folder / "errors")
         return self.last
 
@@ -143,7 +145,11 @@ def test_the_bundle_knows_its_own_text_as_a_file_and_from_the_loader(tmp_path: P
 
 def test_the_launcher_has_no_character_that_a_shell_would_take(machine: Machine) -> None:
     for word in bundling.launcher(agents.bundle(), "mark", False):
-        assert not set(word) & set("'!$`\\\n~*?[]{}#&|<>%^")
+        assert not set(word) & set('"!$`\\\n~*?[]{}#&|<>%^')
+    # As one line: the same words to sh, and short enough for cmd.exe (8191 characters).
+    line = bundling.one_line(agents.bundle(), "mark", False)
+    assert shlex.split(line) == bundling.launcher(agents.bundle(), "mark", False)
+    assert len(line) < 8000
 
 
 def test_an_agent_is_kept_checked_and_replaced(machine: Machine, tmp_path: Path) -> None:

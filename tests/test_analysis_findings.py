@@ -285,6 +285,8 @@ def test_use_follows_the_bytes_that_arrived() -> None:
         Use.PASSES: {"bytes": {"client>proxy": 9000, "proxy>server": 9000}, "served_bytes": 0},
         Use.PAST: {"bytes": {"client>server": 9000, "client>proxy": 80}, "served_bytes": 0},
         Use.SILENT: {"bytes": dict.fromkeys(PAIRS, 120), "served_bytes": 0},
+        # Of a lab where nobody can count between client and proxy.
+        Use.UNKNOWN: {"bytes": {"client>server": 9000, "server>client": 9000}},
     }
     for use, fields in uses.items():
         first = started(cells_experiment(states=[DISABLED, FULL]))

@@ -220,7 +220,9 @@ def test_a_look_counts_what_there_is_and_names_what_can_be_named(scratch: Path) 
     )
     told = files.look({"folder": str(scratch)}, call)
     assert told == {"files": 28, "folders": 3, "bytes": told["bytes"], "texts": 24}
-    there = {name: text for name, text in content(scratch).items() if name.startswith("d") and "link" not in name}
+    there = {
+        name: text for name, text in content(scratch).items() if name.startswith("d") and "link" not in name
+    }
     assert told["bytes"] == sum(len(text) for text in there.values())
     assert len(said) == 25
     assert "d1/a@2x" in said

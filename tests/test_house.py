@@ -64,6 +64,25 @@ def test_agents_are_python_3_8() -> None:
     assert done.returncode == 0, done.stderr
 
 
+def test_vermin_finds_nothing_newer_than_3_8_in_agents() -> None:
+    """Also what only running would show: methods, keywords and types that 3.8 lacks."""
+    program = Path(sys.executable).with_name("vermin")
+    done = subprocess.run(
+        [
+            str(program),
+            "-t=3.8-",
+            "--no-tips",
+            "--violations",
+            "--eval-annotations",
+            str(ROOT / "ssh_agents"),
+        ],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
 @pytest.mark.parametrize("file", files("lab", "ssh_agents"), ids=by_name)
 def test_no_qt_below_the_window(file: Path) -> None:
     assert not set(imported(ast.walk(tree(file)))) & {"PySide6", "PyQt6", "pyqtgraph", "qtawesome", "gui"}

@@ -94,6 +94,8 @@ def bed() -> Iterator[Bed]:
         Rule("fd00::7", 40_000, "here"),
         Rule("fd00::7", 40_000, "far"),
         Rule("nd", 135),
+        Rule("10.0.0.7", far="10.0.0.9"),
+        Rule("fd00::7:1", far="fd00::9"),
     ],
 )
 def test_a_rule_is_read_back_from_its_keys(rule: Rule, upload: bool) -> None:

@@ -24,7 +24,7 @@ from lab.events import LineProved
 from lab.model import DISABLED, Line, ProxyState
 from lab.rig.doubts import doubts
 from lab.rig.line import _readback
-from ssh_agents import line, line_tc, netlink
+from ssh_agents import line_can, line_tc, netlink
 
 EXEMPT = [{"address": "10.77.0.11", "port": 2222}]
 HTB_CLASS = """
@@ -145,10 +145,11 @@ def test_a_revert_during_a_transfer_voids_the_trial(bed: Bed) -> None:
 
 def test_without_ifb_the_person_is_told_what_to_do() -> None:
     """Ingress shaping fails: no IFB module. A kernel without it is not to be had here; the text is."""
-    text = line._lacking_text(["ifb"])
+    text = line_can.lacking_text(["ifb"])
     assert "modprobe ifb" in text
-    assert "role of a router" in text
-    assert "modprobe" not in line._lacking_text(["htb", "ifb"])
+    assert 'role = "router"' in text
+    assert 'line = "office"' in text
+    assert "modprobe" not in line_can.lacking_text(["htb", "ifb"])
 
 
 @pytest.mark.lab

@@ -214,13 +214,19 @@ def test_curves_begin_anew_with_each_trial_and_never_run_backwards() -> None:
     assert live.curves["server>client"].now == pytest.approx(8000)
 
 
+def test_a_pair_that_nobody_counts_has_no_curve_rather_than_one_at_zero() -> None:
+    live = folded(plan(get()), TrialStarted(trial=1, at=AT), clock=Clock())
+    live.apply(TrafficSampled(trial=1, t_s=0.1, bytes={"server>client": 100}))
+    assert [pair for pair, curve in live.curves.items() if curve.points] == ["server>client"]
+
+
 def test_memory_is_bounded() -> None:
     clock = Clock()
     live = folded(plan(get()), TrialStarted(trial=1, at=AT), clock=clock)
     live.apply(CommandStarted(trial=1, host="desk", argv=("svn",)))
     for n in range(1, 5000):
         clock.now_s += 0.1
-        live.apply(TrafficSampled(trial=1, t_s=n / 10, bytes={}))
+        live.apply(TrafficSampled(trial=1, t_s=n / 10, bytes={"server>client": n}))
         live.apply(OutputSeen(trial=1, stream="stdout", text=f"A file{n}\n"))
         live.apply(Noted(text=str(n)))
     points = live.curves["server>client"].points

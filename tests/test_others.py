@@ -70,14 +70,12 @@ class Standin:
     def __init__(self, table: list[Connection], check: dict[str, Any] | None = None) -> None:
         self._table, self._check, self.asked = table, check, list[str]()
 
-    def ask(self, verb: str, args: dict[str, Any], **_: Any) -> dict[str, Any]:
-        assert verb == "line.check"
-        self.asked.append(verb)
-        return {**cast(dict[str, Any], self._check), "replace": args["replace"]}
-
     def stream(self, verb: str, args: dict[str, Any]) -> Any:
-        assert verb == "others"
         self.asked.append(verb)
+        if verb == "line.check":
+            word = {**cast(dict[str, Any], self._check), "replace": args["replace"]}
+            return SimpleNamespace(events=lambda stop, timeout_s: [], result=word)
+        assert verb == "others"
         peers = {address: one["name"] for one in args["peers"] for address in one["addresses"]}
         exempt = [(one["address"], one["port"]) for one in args["exempt"]]
         result = others.told(self._table, peers, exempt, set(args["ports_of_ours"]))

@@ -195,6 +195,12 @@ def test_a_good_profile_is_read_whole() -> None:
         ("attempts = 4", "attempts = 1000000000", "more than 100000 trials: write fewer"),
         ('role = "client"', 'role = "router"', "no host is the client: add one"),
         ('role = "client"', 'role = "server"', "server is the server already: a lab has one of them"),
+        (
+            "schema = 1",
+            'schema = 1\nline = "office host"',
+            "minsk.toml:3: line: `office host` is no place for",
+        ),
+        ("schema = 1", 'schema = 1\nline = "router"', "line: no host is the router: give one"),
         ("[hosts.desk-1]", '[hosts."desk 1"]', "is no name of a host"),
         ("[[experiments]]", "[experiments]", "write [[experiments]]"),
         ('name = "Do we need the proxy?"', "", "experiments.1: `name` is missing"),
@@ -204,6 +210,20 @@ def test_what_is_wrong_is_told_with_its_line_and_cure(old: str, new: str, told: 
     lines = refused(changed(old, new))
     assert any(told in line for line in lines), lines
     assert all(line.startswith("minsk.toml:") for line in lines)
+
+
+def test_a_line_is_held_where_the_profile_says_else_on_a_router_else_on_the_server() -> None:
+    router = GOOD.replace(
+        "[[experiments]]", '[hosts.gate]\nrole = "router"\nssh = "gate"\n\n[[experiments]]', 1
+    )
+    for text, line, place, holders in (
+        (GOOD, "", "server", ["server"]),
+        (router, "", "router", ["gate"]),
+        (router, "server", "server", ["server"]),
+        (GOOD, "office", "office", ["desk-1", "proxy"]),
+    ):
+        lab = profile.parsed(f'line = "{line}"\n{text}' if line else text, Path("minsk.toml")).lab
+        assert (lab.place, [host.name for host in lab.holders]) == (place, holders)
 
 
 def test_only_what_is_wrong_is_told() -> None:

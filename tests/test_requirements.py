@@ -142,7 +142,7 @@ def test_requirements_name_packages_ports_rights_and_files(user: users.User) -> 
 
 def test_other_systems_get_plain_names() -> None:
     host = Host(name="s", role=Role.SERVER, ssh="s", root="sudo", services="/run/x")
-    text = "\n".join(requirements._packages(host, "Fedora Linux 41"))
+    text = "\n".join(requirements._packages(host, Lab(name="", hosts=(host,)), "Fedora Linux 41"))
     assert "mod_dav_svn" in text
     assert "apache2-bin" not in text
 

@@ -45,7 +45,9 @@ def seen(role: Role, without: str = "", leases: int = 0, **given: Any) -> list[C
     ]  # fmt: skip
     verbs = {"leases": lambda args: {"leases": dead}}
     one = connected("host", role, verbs, facts={**FACTS, "tools": asked}, **given)
-    return list(checking._host(one))
+    roles = [Role.SERVER, *([Role.ROUTER] if role is Role.ROUTER else [])]
+    others = tuple(connected(f"the {other}", other).host for other in roles if other is not role)
+    return list(checking._host(one, Lab(name="office", hosts=(one.host, *others))))
 
 
 @pytest.mark.parametrize("role", list(Role))
@@ -111,6 +113,17 @@ def test_what_the_ssh_configuration_says_without_effect_is_named_once() -> None:
     assert found.ok
     assert found.text.endswith("VerifyHostKeyDNS yes; RequiredRSASize 4096")
     assert found.advice
+
+
+def test_a_windows_host_needs_no_tool_of_linux_and_holds_no_line() -> None:
+    one = connected("desk", Role.CLIENT, {"leases": lambda args: {"leases": []}}, facts={
+        **FACTS, "windows": True, "tools": {"svn": "1.14", "tc": None, "nft": None}
+    })  # fmt: skip
+    server = connected("server", Role.SERVER).host
+    assert all(found.ok for found in checking._host(one, Lab(name="", hosts=(one.host, server))))
+    told = list(checking._host(one, Lab(name="", hosts=(one.host, server), line="office")))
+    (wrong,) = (found for found in told if not found.ok)
+    assert (wrong.text, 'role = "router"' in wrong.advice) == ("no line can be held on Windows", True)
 
 
 def test_what_earlier_runs_left_is_told_and_is_no_fault() -> None:

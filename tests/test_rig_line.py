@@ -118,7 +118,72 @@ def test_a_router_holds_the_line_where_there_is_one() -> None:
     line = HeldLine([*office(), router])
     line.apply(LINE, Stop())
     assert line.holder is router
-    assert root(router).args("line.apply")[0]["delay_port"] == "wirefilter:br0:eth1"
+    (wanted,) = root(router).args("line.apply")
+    assert wanted["delay_port"] == "wirefilter:br0:eth1"
+    assert (wanted["place"], wanted["server"]) == ("router", ["198.51.100.1"])
+    assert len(wanted["office"]) == 4
+    on_server = HeldLine([*office(Kernel().verbs()), router], place="server")
+    on_server.apply(LINE, Stop())
+    assert on_server.holder is on_server.server
+
+
+def at_the_office() -> tuple[HeldLine, dict[str, Kernel]]:
+    kernels = {name: Kernel() for name in ("desk", "proxy")}
+    hosts = [
+        connected("server", Role.SERVER, {}, root="none", address="198.51.100.1"),
+        connected("desk", Role.CLIENT, kernels["desk"].verbs(), address="198.51.100.11"),
+        connected("proxy", Role.PROXY, kernels["proxy"].verbs(), address="198.51.100.2"),
+    ]
+    return HeldLine(hosts, place="office"), kernels
+
+
+def test_at_the_office_each_host_has_a_line_of_its_own_towards_the_server() -> None:
+    line, kernels = at_the_office()
+    assert not line.shared
+    assert line.apply(LINE, Stop()).matches(LINE)
+    for one, address in zip(line.holders, ("198.51.100.11", "198.51.100.2"), strict=True):
+        (wanted,) = root(one).args("line.apply")
+        assert (wanted["place"], wanted["office"], wanted["server"]) == (
+            "office",
+            [address],
+            ["198.51.100.1"],
+        )
+    assert line.read(Stop()).matches(LINE)
+    kernels["desk"].held["dropped"], kernels["proxy"].held["dropped"] = 3, 4
+    assert line.read(Stop()).dropped == 7
+    line.lift(Stop())
+    assert line.read(Stop()).matches(AS_IT_IS)
+
+
+@pytest.mark.parametrize("odd", ["desk", "proxy"])
+def test_one_office_host_that_differs_is_neither_the_line_asked_nor_none(odd: str) -> None:
+    line, kernels = at_the_office()
+    line.apply(LINE, Stop())
+    kernels[odd].held = dict(NOTHING)
+    found = line.read(Stop())
+    assert not found.matches(LINE)
+    assert not found.matches(AS_IT_IS)
+    assert "not the same on all office hosts" in found.method
+
+
+def test_one_office_host_that_refuses_is_named_and_a_router_is_offered_by_name() -> None:
+    line, kernels = at_the_office()
+    kernels["proxy"].can.update(
+        refuse="eth0 has queues", replaceable=False, stands="sfq 8:", replace_trouble="x"
+    )
+    kernels["desk"].can.update(stands=None)
+    with pytest.raises(HostLacks, match="has queues") as caught:
+        line.refuse([PLAIN], Stop())
+    assert caught.value.host == "proxy"
+    standing = line.standing(Stop())
+    assert standing is not None
+    assert (standing.host, standing.trouble) == ("proxy", "x")
+    kernel = Kernel()
+    kernel.can.update(refuse="eth0 has queues", replaceable=False)
+    hosts = [*office(kernel.verbs()), connected("gate", Role.ROUTER)]
+    with pytest.raises(HostLacks) as caught:
+        HeldLine(hosts, place="server").refuse([PLAIN], Stop())
+    assert caught.value.advice == 'gate is a router: write line = "router", and it holds the line.'
 
 
 def test_the_labs_own_ssh_is_exempt_on_whichever_host_it_ends() -> None:

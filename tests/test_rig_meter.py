@@ -17,6 +17,7 @@ def count(arrived: int, sent: int) -> dict[str, int]:
     return {"in_bytes": arrived, "in_packets": 1_000_000, "out_bytes": sent, "out_packets": 1_000_000}
 
 
+S, D = "198.51.100.1", "198.51.100.11"
 COUNTERS = {
     "server": {"proxy": count(5, 6), "desk": count(10, 20), "desk-2": count(100, 200)},
     "proxy": {"server": count(7, 8), "desk": count(1, 2), "desk-2": count(3, 4)},
@@ -83,17 +84,74 @@ def test_every_host_counts_for_all_others_and_past_everybodys_ssh() -> None:
         ]
 
 
-def test_hosts_without_a_way_to_be_changed_are_not_asked() -> None:
+def test_what_nobody_counts_is_absent_and_told_and_no_zero() -> None:
     hosts = [
-        connected("server", Role.SERVER, {"traffic.read": lambda args: {"counters": COUNTERS["server"]}}),
-        connected("desk", Role.CLIENT, root="none"),
-        connected("desk-2", Role.CLIENT, root="none"),
-        connected("proxy", Role.PROXY, root="none"),
+        connected(
+            "server", Role.SERVER, {"traffic.read": lambda args: {"counters": COUNTERS["server"]}}, address=S
+        ),
+        connected("desk", Role.CLIENT, root="none", address=D),
+        connected("desk-2", Role.CLIENT, root="none", address="198.51.100.12"),
+        connected("proxy", Role.PROXY, root="none", address="198.51.100.2"),
     ]
-    assert Meter(hosts).read(Stop()).arrived == dict.fromkeys(PAIRS, 0) | {
-        "client>server": 110,
-        "proxy>server": 5,
+    meter = Meter(hosts)
+    assert meter.read(Stop()) == Reading(
+        {"client>server": 110, "proxy>server": 5}, {"server>client": 220, "server>proxy": 6}
+    )
+    assert meter.uncounted == ("server>client", "client>proxy", "proxy>client", "server>proxy")
+    assert "client to proxy" in next(meter.notes())
+    assert LiveCounters(meter, meter.read(Stop())).bytes() == {"client>server": 0, "proxy>server": 0}
+
+
+def test_a_sum_with_one_part_missing_is_no_sum() -> None:
+    hosts = [*office()[:3], connected("desk-2", Role.CLIENT, root="none", address="198.51.100.12")]
+    assert set(PAIRS) - set(Meter(hosts).summed(COUNTERS).arrived) == {"server>client", "proxy>client"}
+
+
+@pytest.mark.parametrize(
+    "cannot", [{"root": "none"}, {"facts": {"tools": {"nft": None}}}, {"facts": {"windows": True}}]
+)
+def test_a_router_counts_what_passes_it_for_those_who_cannot(cannot: dict[str, object]) -> None:
+    router_says = {
+        "counters": {},
+        "passed": {"server": {"desk": {"bytes": 7}}, "desk": {"server": {"bytes": 5}}},
     }
+    hosts = [
+        connected("server", Role.SERVER, address=S, **cannot),  # type: ignore[arg-type]
+        connected("desk", Role.CLIENT, address=D, **cannot),  # type: ignore[arg-type]
+        connected("proxy", Role.PROXY, root="none", address="198.51.100.2"),
+        connected(
+            "router",
+            Role.ROUTER,
+            {"traffic.read": lambda args: router_says, "traffic.start": lambda args: {}},
+        ),
+    ]
+    meter = Meter(hosts)
+    meter.start(Stop())
+    (args,) = root(hosts[3]).args("traffic.start")
+    assert [one["name"] for one in args["near"]] == ["desk", "proxy"]
+    assert args["far"] == [{"name": "server", "addresses": [S]}]
+    # What client and proxy exchange passes no router.
+    assert meter.uncounted == ("client>proxy", "proxy>client")
+    assert meter.read(Stop()).arrived == {
+        "client>server": 5, "server>client": 7, "proxy>server": 0, "server>proxy": 0
+    }  # fmt: skip
+    assert meter.lead == "router"
+
+
+def test_a_receiver_that_counts_is_believed_before_a_router() -> None:
+    hosts = [*office(), connected("router", Role.ROUTER)]
+    passed = {"desk": {"server": {"bytes": 999}}}
+    assert Meter(hosts).summed(COUNTERS, passed) == Reading(ARRIVED, SENT)
+
+
+def test_behind_nat_an_upload_is_counted_where_it_is_sent_and_that_is_told() -> None:
+    meter = Meter(office(), hidden={"desk", "desk-2", "proxy"})
+    found = meter.summed(COUNTERS)
+    # The server's counters of these hosts would say nothing.
+    assert found.arrived == ARRIVED | {"client>server": 121, "proxy>server": 8}
+    assert {"server>client", "server>proxy"}.isdisjoint(found.sent)
+    assert meter.as_sent == ("client>server", "proxy>server")
+    assert "NAT" in next(meter.notes())
 
 
 def test_counters_that_somebody_took_away_are_refused() -> None:

@@ -96,6 +96,13 @@ def test_a_router_holds_the_line() -> None:
     assert not any("limit the line" in text for text in plan["server"])
 
 
+def test_at_the_office_each_host_limits_its_own_line_and_the_plan_says_so() -> None:
+    plan = told(replace(LAB, line="office"))
+    for name in ("desk", "proxy"):
+        assert any("this host's own line" in text and "not shared" in text for text in plan[name])
+    assert not any("limit" in text for text in plan["server"])
+
+
 def test_a_proxy_of_the_users_own_is_not_started_and_its_usual_port_is_assumed() -> None:
     own = replace(PROXY, services=None, url=None)
     plan = told(replace(LAB, hosts=(SERVER, own, DESK)))

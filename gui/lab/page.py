@@ -135,9 +135,11 @@ class LabPage(QWidget):
             told = f"{', '.join(used[:-1])} and {used[-1]}" if len(used) > 1 else "this lab"
             self.head.say(f"A run is using {told}.")
         else:
-            self.head.say(
-                f"{self.shown.name or 'The lab'}: {len(hosts)} hosts, one line between office and server."
+            own = self._lab is not None and self._lab.place == "office"
+            line = (
+                "a line to the server for each office host" if own else "one line between office and server"
             )
+            self.head.say(f"{self.shown.name or 'The lab'}: {len(hosts)} hosts, {line}.")
 
     def _named(self) -> None:
         chosen = self._chosen()

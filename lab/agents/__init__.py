@@ -70,7 +70,8 @@ class Connection(Protocol):
         ...
 
     def start(self, argv: Sequence[str], *, terminal: bool = False) -> Process:
-        """Start a program with these arguments; on a raw terminal of its own, which mixes both outputs."""
+        """Start a program with these arguments, or a line for any login shell; on request on a raw terminal of its
+        own, which mixes both outputs."""
         ...
 
 

@@ -105,6 +105,14 @@ del sys.argv[1:5]
 if sys.version_info < (3, 8):
     sys.exit("branchlab: python3 is %s here, and the agent needs 3.8 or newer" % sys.version.split()[0])
 
+try:
+    import msvcrt
+except ImportError:
+    pass
+else:
+    for number in (0, 1):
+        msvcrt.setmode(number, os.O_BINARY)
+
 if os.isatty(0):
     import termios, tty
     tty.setraw(0, termios.TCSANOW)
@@ -163,6 +171,13 @@ exec(compile(BUNDLE_TEXT, "branchlab-agent", "exec"))
 """
 
 
+# Base64 has no character that any login shell treats as its own, and a newline is an error to csh.
+_CODE = f"import binascii;exec(binascii.a2b_base64('{base64.b64encode(_LOADER.encode()).decode()}'))"
+
+PYTHONS = ("python3", "python", "py -3")
+"""How Python 3 is called, in the order of trying: Windows has the others."""
+
+
 @dataclass(frozen=True, slots=True)
 class Bundle:
     """The agent as one Python source text, and its SHA-256 as hexadecimal digits."""
@@ -201,7 +216,16 @@ def launcher(made: Bundle, mark: str, privileged: bool, *, kept: bool = True) ->
 
     It says `MARK need` when it reads the source, `MARK have` when it needs none.
     """
-    # Base64 has no character that any login shell treats as its own, and a newline is an error to csh.
-    code = f'import binascii;exec(binascii.a2b_base64("{base64.b64encode(_LOADER.encode()).decode()}"))'
     way = ["memory", "privileged"] if privileged else ["cached" if kept else "memory"]
-    return ["python3", "-I", "-S", "-c", code, made.digest, str(len(made.source)), mark, *way]
+    return ["python3", "-I", "-S", "-c", _CODE, made.digest, str(len(made.source)), mark, *way]
+
+
+def one_line(
+    made: Bundle, mark: str, privileged: bool, *, kept: bool = True, python: str = PYTHONS[0]
+) -> str:
+    """The same as a line that every login shell reads alike: sh, csh, fish, cmd.exe, PowerShell.
+
+    Only double quotes are quotes to all of them, and between these nothing stands that any of them expands.
+    """
+    _, *words = launcher(made, mark, privileged, kept=kept)
+    return " ".join([python, *(f'"{word}"' if word == _CODE else word for word in words)])

@@ -15,7 +15,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from lab.agents.bundling import Bundle, bundle, launcher
+from lab.agents.bundling import PYTHONS, Bundle, bundle, launcher, one_line
 from lab.errors import AgentRefused, ConnectionLost, HostLacks, LabError
 from lab.stop import Stop
 from ssh_agents import protocol
@@ -39,6 +39,10 @@ Password = Callable[[], str | None]
 
 class PasswordRefused(HostLacks):
     """sudo or doas did not take the password. It was offered once."""
+
+
+class _NoPython(HostLacks):
+    """There is no Python of this name, or it is too old."""
 
 
 class _NeedsTerminal(HostLacks):
@@ -71,16 +75,29 @@ class _Way:
 
 def ordinary(connection: Connection, *, kept: bool, timeout_s: float, stop: Stop | None) -> Started:
     """The user's own agent. `kept`: in the user's cache folder, for the next time."""
-    made, mark = bundle(), secrets.token_hex(8)
-    process = connection.start(launcher(made, mark, False, kept=kept))
-    return _greeted(process, connection, _sent(made, mark, ()), None, timeout_s, stop)
+    return _plainly(connection, False, kept, timeout_s, stop)
 
 
 def direct(connection: Connection, *, timeout_s: float, stop: Stop | None) -> Started:
     """The privileged agent where the user is root already, or has the rights."""
-    made, mark = bundle(), secrets.token_hex(8)
-    process = connection.start(launcher(made, mark, True))
-    return _greeted(process, connection, _sent(made, mark, ()), None, timeout_s, stop)
+    return _plainly(connection, True, False, timeout_s, stop)
+
+
+def _plainly(
+    connection: Connection, privileged: bool, kept: bool, timeout_s: float, stop: Stop | None
+) -> Started:
+    """By the login shell, whatever it is, with the first Python that there is."""
+    made = bundle()
+    troubles: list[_NoPython] = []
+    for python in PYTHONS:
+        mark = secrets.token_hex(8)
+        process = connection.start(one_line(made, mark, privileged, kept=kept, python=python))
+        try:
+            return _greeted(process, connection, _sent(made, mark, ()), None, timeout_s, stop)
+        except _NoPython as error:
+            log.info("%s: %s is not to be had: %s", connection.name, python, error)
+            troubles.append(error)
+    raise troubles[0]
 
 
 def raised(
@@ -371,17 +388,22 @@ class _Greeting:
     def _ended(self) -> LabError:
         status, said = self._process.exit(5), self._said()
         tool = self._way.tool
-        pythonless = status in (126, 127) or re.search(r"branchlab: python3|python3: command not found", said)
+        named = r"branchlab: python3|python3: command not found"
+        if not tool and status and "Traceback" not in said:
+            # cmd.exe, PowerShell and the store's stand-in say it in their own language, and name the program.
+            named = r"(?i)\bpy(thon)?3?\b"
+        pythonless = status in (126, 127) or re.search(named, said)
         # Some of what sudo says has its name before it, some has not.
         own = re.search(rf"\b{tool}(-rs)?:", said) or (status == 1 and said and "Traceback" not in said)
         if tool and own and not pythonless:
             return self._tool_refused(said)
         if pythonless:
-            return HostLacks(
+            return _NoPython(
                 f"the agent needs python3, version 3.8 or newer{quoted(said)}",
                 host=self._host,
-                tried="python3 -I -S",
-                advice="Install python3 on the host (Debian, Ubuntu: apt-get install python3).",
+                tried="python3 -I -S" if tool else " -I -S, ".join((*PYTHONS, ""))[:-2],
+                advice="Install python3 on the host (Debian, Ubuntu: apt-get install python3; Windows: from python.org,"
+                " for all users).",
             )
         before = quoted(self.rest.decode("utf-8", "replace")) if self.rest else ""
         return self._trouble(f"ended before its first word (exit status {status}){before}")

@@ -94,6 +94,8 @@ class View:
         if any(_moved(cell, "client>proxy", "proxy>client") or cell.relayed_bytes for cell in seen):
             empty_only = all(cell.proxy.full == 0 for cell in seen)
             return Use.UNSEEN if empty_only and self.classes.get(operation) == "cacheable" else Use.PASSES
+        if not any(_known(cell, "client>proxy", "proxy>client") for cell in seen):
+            return Use.UNKNOWN  # nobody could count what client and proxy exchanged
         past = any(_moved(cell, "client>server", "server>client") for cell in seen)
         return Use.PAST if past else Use.SILENT
 
@@ -137,6 +139,10 @@ def comparable_lines(lines: Sequence[Line]) -> tuple[Line, ...]:
 
 def _moved(cell: Cell, *pairs: str) -> bool:
     return any((cell.bytes.get(pair) or 0) > STRAY_BYTES for pair in pairs)
+
+
+def _known(cell: Cell, *pairs: str) -> bool:
+    return cell.served_bytes is not None or any(cell.bytes.get(pair) is not None for pair in pairs)
 
 
 def _all(cell: Cell) -> int:

@@ -9,17 +9,21 @@ from lab.agents import BUSY_ADVICE, Agent
 from lab.credentials import Passwords
 from lab.errors import AgentRefused, HostTrouble, LabError
 from lab.model import Experiment, Host, Lab, Role
+from lab.rig import peers
 from lab.rig.hosts import Connected, connected, owner
 from lab.rig.line import HeldLine
+from lab.rig.meter import Meter
 from lab.stop import Stop
 
-NEEDED = {
+NEEDED: dict[Role, dict[str, str]] = {
     Role.CLIENT: {"svn": "subversion"},
     Role.PROXY: {},
-    Role.SERVER: {"tc": "iproute2"},
-    Role.ROUTER: {"tc": "iproute2"},
+    Role.SERVER: {},
+    Role.ROUTER: {},
 }
 """Programs that a role cannot do without, and their packages on Debian."""
+NEEDED_TO_LIMIT = {"tc": "iproute2"}
+"""More of them on a host that holds the line."""
 NEEDED_TO_COUNT = {"nft": "nftables"}
 """More of them on every host that may be changed: there, bytes are counted."""
 NEEDED_FOR_SERVICES = {
@@ -64,7 +68,7 @@ def check(lab: Lab, experiment: Experiment | None, passwords: Passwords | None =
         alone = Lab(name=lab.name, hosts=(host,))
         try:
             with connected(alone, stop, lease_s=None, passwords=known) as (one,):
-                found += _host(one)
+                found += _host(one, lab)
                 reached.append(one)
         except LabError as error:
             found.append(Checked(host.name, False, str(error), error.advice))
@@ -73,7 +77,19 @@ def check(lab: Lab, experiment: Experiment | None, passwords: Passwords | None =
     return tuple(found)
 
 
-def _host(one: Connected) -> Iterator[Checked]:
+def needed(host: Host, lab: Lab) -> dict[str, str]:
+    """Programs that a host of this lab cannot do without, and their packages on Debian."""
+    tools = dict(NEEDED[host.role])
+    if host.name in [one.name for one in lab.holders]:
+        tools |= NEEDED_TO_LIMIT
+    if host.services:
+        tools |= needed_for_services(host)
+    if host.root != "none":
+        tools |= NEEDED_TO_COUNT
+    return tools
+
+
+def _host(one: Connected, lab: Lab) -> Iterator[Checked]:
     facts = one.facts
     yield Checked(
         one.name, True, f"{facts.get('os')}, kernel {facts.get('kernel')}, {facts.get('cpus')} processors"
@@ -85,12 +101,11 @@ def _host(one: Connected) -> Iterator[Checked]:
             f"what the SSH configuration says and has no effect here: {'; '.join(one.connection.unheeded)}",
             "Nothing is to be done if the host is the right one; ssh itself would heed it.",
         )
-    needed = dict(NEEDED[one.host.role])
-    if one.host.services:
-        needed |= needed_for_services(one.host)
-    if one.root is not None:
-        needed |= NEEDED_TO_COUNT
-    for tool, package in needed.items():
+    tools, holds = needed(one.host, lab), one.name in [holder.name for holder in lab.holders]
+    if facts.get("windows"):
+        tools = {tool: package for tool, package in tools.items() if tool not in ("tc", "nft")}
+        yield from _windows(one, holds)
+    for tool, package in tools.items():
         version = facts["tools"].get(tool)
         if version is None:
             yield Checked(
@@ -98,7 +113,7 @@ def _host(one: Connected) -> Iterator[Checked]:
             )
         else:
             yield Checked(one.name, True, f"{tool}: {version}")
-    if one.root is None and one.host.role in (Role.SERVER, Role.ROUTER):
+    if one.root is None and holds:
         yield Checked(
             one.name,
             False,
@@ -120,6 +135,17 @@ def refuse_held(one: Connected) -> None:
                 raise AgentRefused(
                     f"this host is held by {found['held']}", kind="busy", host=one.name, advice=BUSY_ADVICE
                 )
+
+
+def _windows(one: Connected, holds: bool) -> Iterator[Checked]:
+    if holds:
+        yield Checked(
+            one.name,
+            False,
+            "no line can be held on Windows",
+            'Give a Linux machine between office and server role = "router".',
+        )
+    yield Checked(one.name, True, "bytes that arrive on Windows are counted by a router, if they pass one")
 
 
 def _without_root(one: Connected) -> Iterator[Checked]:
@@ -202,12 +228,20 @@ def _line(lab: Lab, experiment: Experiment | None, stop: Stop, passwords: Passwo
     try:
         with connected(lab, stop, lease_s=None, passwords=passwords) as hosts:
             # What can be agreed to is asked before a run, and is no reason against one.
-            line = HeldLine(hosts, replace=True)
-            word = line.check(stop)
-            if word["refuse"]:
-                yield Checked(line.holder.name, False, str(word["refuse"]), line.advice(word))
-                return
-            yield Checked(line.holder.name, True, f"the line can be limited on {word['device']}")
+            line = HeldLine(hosts, replace=True, place=lab.place)
+            for name, word in line.checks(stop).items():
+                what = "the line" if line.shared else "this host's own line (per host, not shared)"
+                yield Checked(
+                    name,
+                    not word["refuse"],
+                    str(word["refuse"] or f"{what} can be limited on {word['device']}"),
+                    line.advice(word) if word["refuse"] else "",
+                )
+            seen = peers.look(hosts, stop)
+            for found in peers.told(seen, hosts, line.place):
+                yield Checked(found.host, found.ok, found.text, found.advice)
+            for text in Meter(hosts, peers.hidden(seen, hosts)).notes():
+                yield Checked(lab.name, True, text)
             if experiment is not None:
                 line.refuse(experiment.lines, stop)
     except LabError as error:

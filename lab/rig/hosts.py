@@ -256,8 +256,8 @@ def rooted(connection: ssh.Connection, agent: Agent, passwords: Passwords) -> Ag
 
 
 TOOLS: dict[Role, list[str]] = {
-    Role.CLIENT: ["svn", "nft"],
-    Role.PROXY: ["apache2", "htcacheclean", "squid", "nginx", "nft"],
+    Role.CLIENT: ["svn", "tc", "nft"],
+    Role.PROXY: ["apache2", "htcacheclean", "squid", "nginx", "tc", "nft"],
     Role.SERVER: ["svnadmin", "apache2", "tc", "nft"],
     Role.ROUTER: ["tc", "nft"],
 }

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from lab.agents import Agent
-from lab.errors import HostLacks, TrialFailed
+from lab.errors import HostLacks, HostTrouble, TrialFailed
 from lab.events import LineProved
 from lab.model import Line, Role
 from lab.rig.hosts import Connected, everywhere, in_role, only
@@ -86,17 +86,20 @@ class Standing:
 
 
 class HeldLine:
-    """The one line between the office hosts and the server.
+    """The line between the office hosts and the server, held at `place` (one of `lab.model.PLACES`).
 
+    On the server or a router it is one line that all office hosts share; at the office each host has its own.
     With `replace`, which is given only after the user agreed, queues that somebody set up on the device are
     replaced for as long as a line is applied.
     """
 
-    def __init__(self, hosts: Sequence[Connected], *, replace: bool = False) -> None:
+    def __init__(self, hosts: Sequence[Connected], *, replace: bool = False, place: str = "") -> None:
         routers = in_role(hosts, Role.ROUTER)
         self.server = only(hosts, Role.SERVER)
-        self.holder = routers[0] if routers else self.server
+        self.place = place or ("router" if routers else "server")
         self._office = in_role(hosts, Role.CLIENT) + in_role(hosts, Role.PROXY)
+        self._router = routers[0].name if routers else ""
+        self.holders = {"server": (self.server,), "router": routers[:1]}.get(self.place, self._office)
         self._exempt = [entry for one in hosts for entry in one.exempt()]
         self._replace = replace
         # Those behind a UNIX socket have no SSH on any network; of the others it must be known what to leave alone.
@@ -106,22 +109,49 @@ class HeldLine:
         self.applied: Line | None = None
 
     @property
+    def holder(self) -> Connected:
+        """The host that holds the line; of several the first. Raises HostTrouble without one."""
+        if not self.holders:
+            raise HostTrouble(
+                f"no host can hold the line, which the profile wants at the {self.place}",
+                advice='Write line = "server", or give a host that role.',
+            )
+        return self.holders[0]
+
+    @property
+    def shared(self) -> bool:
+        """True if all office hosts share this line."""
+        return len(self.holders) < 2
+
+    @property
     def office(self) -> list[str]:
-        """The addresses that share the line."""
+        """The addresses that are limited."""
         return [address for one in self._office for address in one.addresses]
 
     def check(self, stop: Stop) -> dict[str, Any]:
-        """What the holder's kernel can do, and why it would refuse. Changes nothing."""
+        """What the holder's kernel can do, and why it would refuse; of several, one that would. Changes nothing."""
+        words = self.checks(stop)
+        return next((word for word in words.values() if word["refuse"]), words[self.holder.name])
+
+    def checks(self, stop: Stop) -> dict[str, dict[str, Any]]:
+        """As `check`, of every holder by its name."""
         self._refuse_nobody()
-        wanted = {"office": self.office, "replace": self._replace}
-        return self.holder.privileged.ask("line.check", wanted, stop=stop)
+        requests = [
+            (one, one.privileged, "line.check", {**self._where(one), "replace": self._replace})
+            for one in self._held()
+        ]
+        return everywhere(requests, stop)
+
+    def _held(self) -> tuple[Connected, ...]:
+        """The holders, at least one."""
+        return (self.holder, *self.holders[1:])
 
     def standing(self, stop: Stop) -> Standing | None:
         """What somebody set up where the line would be; None if nothing. Changes nothing."""
-        word = self.check(stop)
-        if not word["stands"]:
-            return None
-        return Standing(self.holder.name, word["device"], word["stands"], word["replace_trouble"] or "")
+        for name, word in self.checks(stop).items():
+            if word["stands"]:
+                return Standing(name, word["device"], word["stands"], word["replace_trouble"] or "")
+        return None
 
     def others(self, hosts: Sequence[Connected], stop: Stop, ports: Iterable[int] = ()) -> tuple[Other, ...]:
         """Who else has connections between these hosts now; `ports` are those of the experiment's services.
@@ -130,7 +160,11 @@ class HeldLine:
         """
         if self._apart:
             return ()
-        requests = [(one, one.root or one.agent, "others", self._asking(one, hosts, ports)) for one in hosts]
+        requests = [
+            (one, one.root or one.agent, "others", self._asking(one, hosts, ports))
+            for one in hosts
+            if not one.facts.get("windows")  # which shows nobody its connections; the other end does
+        ]
         return merged_others({name: word["counted"] for name, word in everywhere(requests, stop).items()})
 
     def _asking(self, one: Connected, hosts: Sequence[Connected], ports: Iterable[int]) -> dict[str, Any]:
@@ -145,57 +179,70 @@ class HeldLine:
         """Raise HostLacks if one of these lines cannot be made here. Changes nothing."""
         if not any(line.limited or line.delayed for line in lines):
             return
-        word = self.check(stop)
-        if word["refuse"]:
-            raise HostLacks(str(word["refuse"]), host=self.holder.name, advice=self.advice(word))
+        words = self.checks(stop)
         if self._unknown and any(line.loss >= 1 for line in lines):
             raise HostLacks(
                 f"100 % loss would cut off BranchLab's own SSH to {', '.join(self._unknown)}",
                 tried="SSH_CONNECTION there, to leave that connection alone: it is not set",
                 advice="Log in without a program between sshd and the shell, or leave 100 % loss out.",
             )
-        kinds = word["kinds"]
+        for one in self._held():
+            self._refuse_on(one, words[one.name], lines)
+
+    def _refuse_on(self, one: Connected, word: dict[str, Any], lines: Sequence[Line]) -> None:
+        if word["refuse"]:
+            raise HostLacks(str(word["refuse"]), host=one.name, advice=self.advice(word))
         if (
             any(line.delayed and not _severed(line) for line in lines)
-            and not kinds.get("netem")
-            and not (self.holder.host.delay and word["tun"])
+            and not word["kinds"].get("netem")
+            and not (one.host.delay and word["tun"])
         ):
             raise HostLacks(
                 "delay, jitter or loss was asked, and this host can do none of them",
-                host=self.holder.name,
+                host=one.name,
                 tried="netem in the kernel; /dev/net/tun for wirefilter",
                 advice="Load the module sch_netem there (modprobe sch_netem), or leave delay, jitter and loss out.",
             )
 
     def advice(self, word: Mapping[str, Any]) -> str:
-        """What to do where `check` said in `word` why it refuses."""
-        router = 'Give a host between office and server role = "router" in the profile: the line is held there then'
-        if self.holder.host.role is Role.ROUTER:
-            router = "Give another host between office and server the router's role in the profile"
+        """What to do where `checks` said in `word` why a host refuses: agree, or hold the line elsewhere."""
+        ways = (
+            [] if self.place == "office" else ['write line = "office": each office host holds its own line']
+        )
+        if self._router and self.place != "router":
+            ways.append(f'write line = "router": {self._router} holds the line')
+        elif not self._router:
+            ways.append('give a Linux machine between office and server role = "router": it holds the line')
         if word.get("replaceable"):
-            return f"Agree to the replacement: branchlab run --agree qdisc PROFILE. Or: {router}."
-        return f'{router}. Or measure the line as it is: lines = ["as it is"].'
+            ways.insert(0, "agree to the replacement: branchlab run --agree qdisc PROFILE")
+        else:
+            ways.append('measure the line as it is: lines = ["as it is"]')
+        text = "; or ".join(ways)
+        return f"{text[0].upper()}{text[1:]}."
 
     def apply(self, line: Line, stop: Stop) -> Readback:
-        """Hold the hosts to `line`; what the kernel then says. Raises AgentRefused or TrialFailed."""
+        """Hold the hosts to `line`; what the kernels then say. Raises AgentRefused or TrialFailed."""
         if not line.limited and not line.delayed:
             self.lift(stop)
             return self.read(stop)
         self.applied = line
-        word = self.holder.privileged.ask("line.apply", self._wanted(line), stop=stop)
-        return _readback(word)
+        requests = [(one, one.privileged, "line.apply", self._wanted(one, line)) for one in self._held()]
+        return _together({name: _readback(word) for name, word in everywhere(requests, stop).items()})
 
     def read(self, stop: Stop) -> Readback:
-        """What the kernel says now."""
-        if self.holder.root is None:
-            return _NOTHING  # nothing of ours can be there
-        return _readback(self.holder.privileged.ask("line.read", {}, stop=stop))
+        """What the kernels say now; of several, one that matches only if all are the same."""
+        words = everywhere(self._asked_of_holders("line.read"), stop)
+        reads = {name: _readback(word) for name, word in words.items()}
+        # On a host that may not be changed nothing of ours can be.
+        return _together({one.name: reads.get(one.name, _NOTHING) for one in self._held()})
 
     def lift(self, stop: Stop) -> None:
         """Take the limit away. Succeeds where there is none, and where none can be."""
-        if self.holder.root is not None:
-            self.holder.privileged.ask("line.lift", {}, stop=stop)
+        everywhere(self._asked_of_holders("line.lift"), stop)
         self.applied = None
+
+    def _asked_of_holders(self, verb: str) -> list[tuple[Connected, Agent, str, dict[str, Any]]]:
+        return [(one, one.root, verb, {}) for one in self._held() if one.root is not None]
 
     def prove(self, line: Line, client: Connected, stop: Stop) -> LineProved:
         """Probe rate and round trip of the line as it is applied now."""
@@ -203,7 +250,7 @@ class HeldLine:
         if not read.matches(line) and line.limited:
             raise TrialFailed(f"the line read back is not the line asked: {read}", host=self.holder.name)
         with self.server.agent.stream("probe.serve", {"address": self.server.addresses[0]}) as serving:
-            port = _listening(serving, stop)
+            port = listening(serving, stop)
             where = {"address": self.server.addresses[0], "port": port}
             pings = client.agent.ask("probe.ping", {**where, **_pinging(line)}, timeout_s=300, stop=stop)
             # Where everything is lost, no transfer would end.
@@ -231,10 +278,24 @@ class HeldLine:
                 advice='Write address = "…" under each client and proxy of the profile.',
             )
 
-    def _wanted(self, line: Line) -> dict[str, Any]:
+        if self.place != "server" and not self.server.addresses:
+            raise HostLacks(
+                "the server has no address, so nothing could be limited",
+                advice=f'Write address = "…" under [hosts.{self.server.name}].',
+                host=self.server.name,
+            )
+
+    def _where(self, one: Connected) -> dict[str, Any]:
+        """What tells a holder which packets are meant."""
+        if self.place == "server":
+            return {"office": self.office}
+        office = one.addresses if self.place == "office" else self.office
+        return {"place": self.place, "office": office or self.office, "server": self.server.addresses}
+
+    def _wanted(self, one: Connected, line: Line) -> dict[str, Any]:
         self._refuse_nobody()
         wanted = {
-            "office": self.office,
+            **self._where(one),
             "exempt": self._exempt,
             "upload_bps": line.upload_bps,
             "download_bps": line.download_bps,
@@ -246,9 +307,19 @@ class HeldLine:
             "apart": self._apart,
             "replace": self._replace,
         }
-        if self.holder.host.delay:
-            wanted["delay_port"] = self.holder.host.delay
+        if one.host.delay:
+            wanted["delay_port"] = one.host.delay
         return wanted
+
+
+def _together(reads: Mapping[str, Readback]) -> Readback:
+    """What all holders have in common. Where they differ, one that has something, called not applied."""
+    found = list(reads.values())
+    if len({replace(one, dropped=0) for one in found}) == 1:
+        return replace(found[0], dropped=sum(one.dropped for one in found))
+    has = next((one for one in found if one.upload_bps or one.delay_s or one.loss or one.applied), found[0])
+    told = ", ".join(f"{name}: {one.method}" for name, one in reads.items())
+    return replace(has, applied=False, method=f"not the same on all office hosts ({told})")
 
 
 def merged_others(counted: Mapping[str, Mapping[str, Mapping[str, int]]]) -> tuple[Other, ...]:
@@ -293,7 +364,8 @@ def _readback(word: dict[str, Any]) -> Readback:
     )
 
 
-def _listening(serving: Any, stop: Stop) -> int:
+def listening(serving: Any, stop: Stop) -> int:
+    """The port on which a `probe.serve` under way listens. Raises TrialFailed if it ends before that."""
     for event, data in serving:
         if event == "listening":
             return int(data["port"])

@@ -1,15 +1,15 @@
-"""The meters: bytes per pair of roles, counted on every host as they arrive, summed over a role's hosts."""
+"""The meters: bytes per pair of roles, counted where they arrive or pass, summed over a role's hosts."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
 from lab.agents import Conversation
-from lab.model import PAIRS
-from lab.rig.hosts import Connected, everywhere
+from lab.model import PAIRS, Role
+from lab.rig.hosts import Connected, everywhere, in_role
 from lab.stop import Stop
 
 Counters = Mapping[str, Mapping[str, Mapping[str, int]]]
@@ -21,54 +21,109 @@ SAMPLE_S = 0.1
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """Bytes since the counters were made, by pair: as they arrived, and as they were sent."""
+    """Bytes since the counters were made, by pair: as they arrived, and as they were sent.
+
+    A pair that nobody could count is not in it.
+    """
 
     arrived: Mapping[str, int]
     sent: Mapping[str, int]
 
     def since(self, before: Reading) -> Reading:
-        """What came between two readings."""
+        """What came between two readings of the same meter."""
         return Reading(
-            {pair: self.arrived[pair] - before.arrived[pair] for pair in PAIRS},
-            {pair: self.sent[pair] - before.sent[pair] for pair in PAIRS},
+            {pair: count - before.arrived[pair] for pair, count in self.arrived.items()},
+            {pair: count - before.sent[pair] for pair, count in self.sent.items()},
         )
 
 
-class Meter:
-    """Counts on every host between the hosts of the lab, its own SSH connections excepted."""
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """Where what one host sends to another is counted: as it arrives, as it leaves, or as a router passes it on."""
 
-    def __init__(self, hosts: Sequence[Connected]) -> None:
-        self._hosts = [one for one in hosts if one.root is not None]
-        self._roles = {one.name: one.host.role.value for one in hosts}
+    where: str
+    """in, out, passed"""
+    sender: str
+    receiver: str
+
+    def bytes(self, counters: Counters, passed: Counters) -> int:
+        """0 while that host was not heard."""
+        if self.where == "passed":
+            return passed.get(self.sender, {}).get(self.receiver, {}).get("bytes", 0)
+        at, peer = (self.receiver, self.sender) if self.where == "in" else (self.sender, self.receiver)
+        return counters.get(at, {}).get(peer, {}).get(f"{self.where}_bytes", 0)
+
+
+class Meter:
+    """Counts between the hosts of the lab, its own SSH connections excepted: where bytes arrive, if that host can.
+
+    Else on a router, if they pass one. `hidden` are hosts whose addresses the server does not see (they are
+    behind NAT): what they send to it is counted as it leaves them, before the line.
+    """
+
+    def __init__(self, hosts: Sequence[Connected], hidden: Collection[str] = ()) -> None:
+        self._hosts = [one for one in hosts if counts(one)]
         self._everyone = hosts
+        self._hidden = hidden
+        able = {one.name for one in self._hosts}
+        self._router = next((one for one in self._hosts if one.host.role is Role.ROUTER), None)
+        self._arrived = self._planned(lambda one, other: self._arriving(one, other, able))
+        self._sent = self._planned(lambda one, other: self._leaving(one, other, able))
+
+    @property
+    def uncounted(self) -> tuple[str, ...]:
+        """The pairs of which nobody can count what arrives."""
+        return tuple(pair for pair in PAIRS if pair not in self._arrived)
+
+    @property
+    def as_sent(self) -> tuple[str, ...]:
+        """The pairs of which only what was sent is known, what the line then dropped included."""
+        return tuple(
+            pair for pair, places in self._arrived.items() if any(one.where == "out" for one in places)
+        )
+
+    def notes(self) -> Iterator[str]:
+        """What a person has to know of these figures, in sentences; nothing where all is counted as it arrives."""
+        if self.uncounted:
+            yield f"{_told(self.uncounted)}: nobody can count these bytes, so they are missing from the results"
+        if self.as_sent:
+            yield (
+                f"{_told(self.as_sent)}: counted where it is sent, since the server sees another address (NAT); "
+                "what the line drops is counted too"
+            )
+
+    @property
+    def lead(self) -> str:
+        """The host whose samples set the pace of what is shown: the first client, if it counts."""
+        first = sorted(self._hosts, key=lambda one: one.host.role is not Role.CLIENT)
+        return first[0].name if first else ""
 
     def start(self, stop: Stop) -> None:
         """Make the counters, under each host's lease."""
         exempt = [entry for one in self._everyone for entry in one.exempt()]
         everywhere(
             (
-                (
-                    one,
-                    one.privileged,
-                    "traffic.start",
-                    {
-                        "peers": [
-                            {"name": peer.name, "addresses": peer.addresses}
-                            for peer in self._everyone
-                            if peer is not one
-                        ],
-                        "exempt": exempt,
-                    },
-                )
+                (one, one.privileged, "traffic.start", {**self._counted_on(one), "exempt": exempt})
                 for one in self._hosts
             ),
             stop,
         )
 
+    def _counted_on(self, one: Connected) -> dict[str, Any]:
+        if one is self._router:
+            near = [*in_role(self._everyone, Role.CLIENT), *in_role(self._everyone, Role.PROXY)]
+            return {"near": _peers(near), "far": _peers(in_role(self._everyone, Role.SERVER))}
+        return {"peers": _peers(peer for peer in self._everyone if peer is not one)}
+
     def read(self, stop: Stop) -> Reading:
         """The exact counters now. Raises AgentRefused (kind "touched") if somebody took them away."""
         words = everywhere(((one, one.privileged, "traffic.read", {}) for one in self._hosts), stop)
-        return self.summed({name: word["counters"] for name, word in words.items()})
+        return self.read_of(words)
+
+    def read_of(self, words: Mapping[str, Mapping[str, Any]]) -> Reading:
+        """What hosts said of their counters, by host, as bytes per pair of roles."""
+        passed = words.get(self._router.name, {}).get("passed", {}) if self._router else {}
+        return self.summed({name: word["counters"] for name, word in words.items()}, passed)
 
     @contextmanager
     def streaming(self) -> Iterator[dict[Conversation, str]]:
@@ -82,19 +137,53 @@ class Meter:
             for talk in talks:
                 talk.cancel()
 
-    def summed(self, counters: Counters) -> Reading:
-        """Counters of all hosts as bytes per pair of roles. A host that does not count is not in them."""
-        arrived = dict.fromkeys(PAIRS, 0)
-        sent = dict.fromkeys(PAIRS, 0)
-        for name, peers in counters.items():
-            here = self._roles[name]
-            for peer, count in peers.items():
-                there = self._roles[peer]
-                if (pair := f"{there}>{here}") in arrived:
-                    arrived[pair] += count["in_bytes"]
-                if (pair := f"{here}>{there}") in sent:
-                    sent[pair] += count["out_bytes"]
+    def summed(self, counters: Counters, passed: Counters | None = None) -> Reading:
+        """Counters of all hosts, and what a router `passed` on by sender and receiver, as bytes per pair of roles."""
+        arrived, sent = (
+            {pair: sum(one.bytes(counters, passed or {}) for one in places) for pair, places in plan.items()}
+            for plan in (self._arrived, self._sent)
+        )
         return Reading(arrived, sent)
+
+    def _planned(self, place: Callable[[Connected, Connected], _Place | None]) -> dict[str, list[_Place]]:
+        """Where each pair's bytes are counted; without those pairs of which a part could not be."""
+        plan: dict[str, list[_Place]] = {}
+        for pair in PAIRS:
+            senders, receivers = (in_role(self._everyone, Role(role)) for role in pair.split(">"))
+            places = [place(one, other) for one in senders for other in receivers]
+            known = [one for one in places if one is not None]
+            if len(known) == len(places):
+                plan[pair] = known
+        return plan
+
+    def _arriving(self, one: Connected, other: Connected, able: Collection[str]) -> _Place | None:
+        hidden = other.host.role is Role.SERVER and one.name in self._hidden
+        if other.name in able and one.addresses and not hidden:
+            return _Place("in", one.name, other.name)
+        passes = Role.SERVER in (one.host.role, other.host.role)
+        if self._router is not None and passes and one.addresses and other.addresses:
+            return _Place("passed", one.name, other.name)
+        return self._leaving(one, other, able) if hidden else None
+
+    def _leaving(self, one: Connected, other: Connected, able: Collection[str]) -> _Place | None:
+        hidden = one.host.role is Role.SERVER and other.name in self._hidden
+        if one.name in able and other.addresses and not hidden:
+            return _Place("out", one.name, other.name)
+        return None
+
+
+def _told(pairs: Sequence[str]) -> str:
+    return ", ".join(pair.replace(">", " to ") for pair in pairs)
+
+
+def counts(one: Connected) -> bool:
+    """True if bytes can be counted on this host."""
+    tools = one.facts.get("tools", {})
+    return one.root is not None and not one.facts.get("windows") and tools.get("nft", "") is not None
+
+
+def _peers(hosts: Iterable[Connected]) -> list[dict[str, Any]]:
+    return [{"name": one.name, "addresses": one.addresses} for one in hosts if one.addresses]
 
 
 class LiveCounters:
@@ -103,13 +192,13 @@ class LiveCounters:
     def __init__(self, meter: Meter, baseline: Reading) -> None:
         self._meter = meter
         self._baseline = baseline
-        self._latest: dict[str, dict[str, dict[str, int]]] = {}
+        self._latest: dict[str, dict[str, Any]] = {}
 
     def take(self, host: str, data: dict[str, Any]) -> None:
         """One host's sample."""
-        self._latest[host] = data["counters"]
+        self._latest[host] = data
 
     def bytes(self) -> dict[str, int]:
         """Arrived bytes since the baseline; a host not yet heard counts nothing."""
-        now = self._meter.summed(self._latest)
-        return {pair: max(0, now.arrived[pair] - self._baseline.arrived[pair]) for pair in PAIRS}
+        now = self._meter.read_of(self._latest).arrived
+        return {pair: max(0, count - self._baseline.arrived[pair]) for pair, count in now.items()}

@@ -7,7 +7,7 @@ from urllib.parse import urlsplit
 
 from lab import caches, design, recipes, units, vcs
 from lab.errors import BadInput
-from lab.model import CHANGING, Cache, Experiment, Host, Lab, ProxyState, Role
+from lab.model import CHANGING, Cache, Experiment, Host, Lab, Line, ProxyState, Role
 from lab.rig.workplace import PROXY_PORT
 from lab.vcs import Driver, Phase
 
@@ -44,15 +44,8 @@ def commands(lab: Lab, experiment: Experiment, driver: Driver) -> dict[str, list
             told[host.name].append(f"start {engine} of its own in {host.services}/caching-proxy")
         if host.cache:
             told[host.name] += _cache(host.cache, f"port {_proxy(lab)[1]}")
-    holder = (lab.having(Role.ROUTER) or (server,))[0]
-    office = lab.having(Role.CLIENT) + lab.having(Role.PROXY)
-    addresses = [address for host in office for address in (host.address, host.address6) if address]
-    for line in experiment.lines:
-        told[holder.name].append(
-            f"limit the line to {units.line_text(line)} for {', '.join(addresses)}; lift it"
-            if line.limited or line.delayed
-            else "leave the line as it is"
-        )
+    for holder in lab.holders:
+        told[holder.name] += [_limit(lab, line) for line in experiment.lines]
     for host in lab.hosts:
         if host.root != "none":
             told[host.name].append("count bytes per host in a table of its own (nftables: inet branchlab)")
@@ -106,6 +99,21 @@ def _run_place(experiment: Experiment, server: Host) -> str:
     if experiment.data is not None or experiment.scratch is None or not _changing(experiment):
         return ""
     return f"{experiment.scratch.replace('{server}', _named(server))}/run-TOKEN"
+
+
+def _limit(lab: Lab, line: Line) -> str:
+    if not (line.limited or line.delayed):
+        return "leave the line as it is"
+    office, server = lab.having(Role.CLIENT) + lab.having(Role.PROXY), lab.having(Role.SERVER)
+    near, far = (
+        ", ".join(address for host in hosts for address in (host.address, host.address6) if address)
+        for hosts in (office, server)
+    )
+    text = units.line_text(line)
+    if lab.place == "office":
+        return f"limit this host's own line to {text} towards {far} (per host, not shared); lift it"
+    between = f" and {far}" if lab.place == "router" else ""
+    return f"limit the line to {text} for {near}{between}; lift it"
 
 
 def _kinds(states: tuple[ProxyState, ...], only_disabled: bool) -> list[ProxyState]:

@@ -36,31 +36,47 @@ class Evidence:
     told: Mapping[str, Any]
     limit_s: float
 
-    def served_bytes(self) -> int:
-        """Content that the proxy sent without fetching it: from its log, or else by counters."""
+    def served_bytes(self) -> int | None:
+        """Content that the proxy sent without fetching it: from its log, or else by counters. None if neither is."""
         if self.logs.proxy is not None:
             return self.logs.proxy.hit_bytes
-        out, into = self.moved.arrived["proxy>client"], self.moved.arrived["server>proxy"]
+        out, into = (self.moved.arrived.get(pair) for pair in ("proxy>client", "server>proxy"))
+        if out is None or into is None:
+            return None
         return out - into if out - into > SERVED_SHARE * out else 0
 
-    def relayed_bytes(self) -> int:
-        """Content that the proxy sent and had to fetch."""
+    def relayed_bytes(self) -> int | None:
+        """Content that the proxy sent and had to fetch. None if that was not counted."""
         if self.logs.proxy is not None:
             return self.logs.proxy.miss_bytes + self.logs.proxy.other_bytes
-        return min(self.moved.arrived["proxy>client"], self.moved.arrived["server>proxy"])
+        out, into = (self.moved.arrived.get(pair) for pair in ("proxy>client", "server>proxy"))
+        return None if out is None or into is None else min(out, into)
 
-    def direct_bytes(self) -> int:
-        """What client and server exchanged past the proxy, as IP bytes in both directions."""
-        return self.moved.arrived["client>server"] + self.moved.arrived["server>client"]
+    def direct_bytes(self) -> int | None:
+        """What client and server exchanged past the proxy, as IP bytes both ways. None if that was not counted."""
+        return self._both("client>server", "server>client")
+
+    def _both(self, one: str, other: str) -> int | None:
+        there, back = self.moved.arrived.get(one), self.moved.arrived.get(other)
+        return None if there is None or back is None else there + back
+
+    def through_bytes(self) -> int | None:
+        """What client and proxy exchanged, as far as it was counted; None if neither way was."""
+        known = [
+            count
+            for pair in ("client>proxy", "proxy>client")
+            if (count := self.moved.arrived.get(pair)) is not None
+        ]
+        return sum(known) if known else None
 
 
 def proofs(evidence: Evidence) -> tuple[Proof, ...]:
-    """Each thing proven or not, in the order in which a person would ask."""
-    given = [_exit(evidence), _line(evidence)]
+    """Each thing proven or not, in the order in which a person would ask; what nobody could look at is left out."""
+    given: list[Proof | None] = [_exit(evidence), _line(evidence)]
     if evidence.trial.treatment.state.enabled:
         given.append(_cache(evidence))
     given += [_path(evidence), _counters(evidence), _quiet(evidence)]
-    return tuple(given)
+    return tuple(proof for proof in given if proof is not None)
 
 
 def _exit(evidence: Evidence) -> Proof:
@@ -96,9 +112,11 @@ def _cache(evidence: Evidence) -> Proof:
     return Proof(name="cache", ok=found.holds(state, evidence.listed), text=text)
 
 
-def _path(evidence: Evidence) -> Proof:
-    through = evidence.moved.arrived["client>proxy"] + evidence.moved.arrived["proxy>client"]
+def _path(evidence: Evidence) -> Proof | None:
     if not evidence.trial.treatment.state.enabled:
+        through = evidence.through_bytes()
+        if through is None:
+            return None
         if through:
             return Proof(
                 name="path", ok=False, text=f"the proxy was used ({through:,} bytes) though it was disabled"
@@ -109,6 +127,8 @@ def _path(evidence: Evidence) -> Proof:
     served, relayed = evidence.served_bytes(), evidence.relayed_bytes()
     if not evidence.exit_ok:
         return Proof(name="path", ok=False, text="not known: the command did not get to its end")
+    if served is None or relayed is None:
+        return None
     if evidence.traffic_class is TrafficClass.CACHEABLE and not served and not relayed:
         return Proof(name="path", ok=False, text="bypassed: the proxy neither served nor fetched anything")
     if evidence.traffic_class is TrafficClass.CACHEABLE and (trouble := _objects_trouble(evidence)):
@@ -128,9 +148,11 @@ def _objects_trouble(evidence: Evidence) -> str:
     return ""
 
 
-def _counters(evidence: Evidence) -> Proof:
+def _counters(evidence: Evidence) -> Proof | None:
     if any(count < 0 for count in (*evidence.moved.arrived.values(), *evidence.moved.sent.values())):
         return Proof(name="counters", ok=False, text="a byte counter ran backwards")
+    if not evidence.moved.arrived:
+        return None
     return Proof(name="counters", ok=True, text="bytes counted per pair")
 
 

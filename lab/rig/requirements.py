@@ -16,7 +16,7 @@ from lab import agents, ssh
 from lab.credentials import Passwords
 from lab.errors import AgentRefused, HostTrouble, LabError
 from lab.model import Experiment, Host, Lab, Role
-from lab.rig.checking import NEEDED, needed_for_services, service_folders
+from lab.rig.checking import needed, service_folders
 from lab.rig.hosts import owner, reached, rooted
 
 PLAIN = {
@@ -135,7 +135,7 @@ def _requirements(
     host = connection.host
     facts = agent.ask("facts", {"tools": []}, timeout_s=60)
     yield f"System: {facts.get('os')}; BranchLab logs in as {connection.target.user} (root = {host.root})"
-    yield from _packages(host, str(facts.get("os")))
+    yield from _packages(host, lab, str(facts.get("os")))
     yield from _ports(host, lab, experiments, facts)
     yield "Rights:"
     yield from (f"    {text}" for text in _sudoers(connection, agent))
@@ -145,17 +145,13 @@ def _requirements(
         yield f"    in the repository: {place}, until branchlab scratch --remove PROFILE"
 
 
-def _packages(host: Host, system: str) -> Iterator[str]:
-    needed = dict(NEEDED[host.role])
-    if host.services:
-        needed |= needed_for_services(host)
-    if host.root in ("sudo", "doas", "direct"):
-        needed |= {"nft": "nftables"}
+def _packages(host: Host, lab: Lab, system: str) -> Iterator[str]:
+    tools = needed(host, lab)
     if DEBIAN.search(system):
-        packages = sorted({name for text in needed.values() for name in text.split(" and ")} | {"python3"})
+        packages = sorted({name for text in tools.values() for name in text.split(" and ")} | {"python3"})
         yield f"Packages: {' '.join(packages)}"
     else:
-        names = [PLAIN[tool] for tool in needed]
+        names = [PLAIN[tool] for tool in tools]
         yield f"Programs: Python 3.8 or newer{''.join(f'; {name}' for name in names)}"
 
 
@@ -165,8 +161,9 @@ def _ports(host: Host, lab: Lab, experiments: tuple[Experiment, ...], facts: dic
     if host.role is Role.SERVER:
         for port in sorted({urlsplit(one.repository).port or 80 for one in experiments} or {80}):
             yield f"    TCP {port} for the repository, from clients and proxy"
-        yield "    one free TCP and UDP port above 1023 while a line is probed, from the first client"
+        yield "    one free TCP and UDP port above 1023 while a line is probed, from clients and proxy"
     if host.role is Role.PROXY:
+        yield "    one free TCP port above 1023 when a run begins, from the clients"
         yield f"    TCP {urlsplit(host.url or '').port or 8081} for the proxy, from the clients"
 
 
