@@ -148,13 +148,12 @@ def test_a_lab_of_our_own_is_never_asked() -> None:
 
 def test_what_stands_there_is_told_and_the_agreement_passed_on() -> None:
     hosts, _ = _lab(STANDS)
-    assert HeldLine(hosts).standing(Stop()) == Standing("server", "eth0", "tbf 1:")
+    assert HeldLine(hosts).standing(Stop()) == (Standing("server", "eth0", "tbf 1:"),)
     assert HeldLine(hosts, replace=True).check(Stop())["replace"]
     assert not HeldLine(hosts).check(Stop())["replace"]
-    trouble = HeldLine(_lab({**STANDS, "replace_trouble": "cake"})[0]).standing(Stop())
-    assert trouble is not None
+    (trouble,) = HeldLine(_lab({**STANDS, "replace_trouble": "cake"})[0]).standing(Stop())
     assert not trouble.replaceable
-    assert HeldLine(_lab(FREE)[0]).standing(Stop()) is None
+    assert HeldLine(_lab(FREE)[0]).standing(Stop()) == ()
 
 
 def test_all_lost_is_refused_where_an_ssh_of_ours_is_not_known() -> None:

@@ -92,11 +92,17 @@ def _leased(lab: Lab, host: Host, experiment: Experiment) -> Iterator[tuple[str,
     """Changes under a lease: what, its undo, how long it can stay."""
     soon = f"{OUTLASTS_S:.0f} s"
     shaped = [line for line in experiment.lines if line.limited or line.delayed]
-    if host == (lab.having(Role.ROUTER) or lab.having(Role.SERVER))[0] and shaped:
-        office = [one for one in lab.hosts if one.role in (Role.CLIENT, Role.PROXY)]
-        to = ", ".join(address for one in office for address in (one.address, one.address6) if address)
+    if host in lab.holders and shaped:
+        far = (Role.SERVER,) if lab.place == "office" else (Role.CLIENT, Role.PROXY)
+        to = ", ".join(
+            address
+            for one in lab.hosts
+            for address in (one.address, one.address6)
+            if address and one.role in far
+        )
+        whose = "this host's own line, not shared," if lab.place == "office" else "the line"
         yield (
-            f"the line towards {to} limited (tc, a device ifb): {'; '.join(map(units.line_text, shaped))}",
+            f"{whose} towards {to} limited (tc, a device ifb): {'; '.join(map(units.line_text, shaped))}",
             "our queues deleted after each trial; what stood there before is back",
             soon,
         )
@@ -109,7 +115,8 @@ def _leased(lab: Lab, host: Host, experiment: Experiment) -> Iterator[tuple[str,
     for folder in service_folders(host):
         if host.role is Role.SERVER and not experiment.data:
             continue
-        yield f"an Apache of BranchLab's own in {folder}", "stopped, its folder removed", soon
+        what = planning.engine(host)
+        yield f"{what} of BranchLab's own in {folder}", "stopped, its folder removed", soon
     if host.role is Role.CLIENT or (host.role is Role.SERVER and experiment.data):
         what = "working copies" if host.role is Role.CLIENT else "a repository made for this run"
         yield f"a scratch folder below the temporary folder: {what}", "removed", soon

@@ -146,12 +146,13 @@ class HeldLine:
         """The holders, at least one."""
         return (self.holder, *self.holders[1:])
 
-    def standing(self, stop: Stop) -> Standing | None:
-        """What somebody set up where the line would be; None if nothing. Changes nothing."""
-        for name, word in self.checks(stop).items():
-            if word["stands"]:
-                return Standing(name, word["device"], word["stands"], word["replace_trouble"] or "")
-        return None
+    def standing(self, stop: Stop) -> tuple[Standing, ...]:
+        """What somebody set up where the line would be, on each holder. Changes nothing."""
+        return tuple(
+            Standing(name, word["device"], word["stands"], word["replace_trouble"] or "")
+            for name, word in self.checks(stop).items()
+            if word["stands"]
+        )
 
     def others(self, hosts: Sequence[Connected], stop: Stop, ports: Iterable[int] = ()) -> tuple[Other, ...]:
         """Who else has connections between these hosts now; `ports` are those of the experiment's services.

@@ -9,7 +9,7 @@ from lab.asking import Question
 from lab.credentials import Passwords
 from lab.errors import AgentRefused
 from lab.model import Experiment, Lab, Role
-from lab.rig import checking, planning
+from lab.rig import checking, peers, planning
 from lab.rig.fullness import Fullness
 from lab.rig.hosts import Connected, connected, only
 from lab.rig.line import HeldLine, Other, Standing
@@ -36,8 +36,9 @@ def look(lab: Lab, experiment: Experiment, driver: Driver, passwords: Passwords)
         workplace.look(stop)
         _refuse_rootless(hosts, experiment)
         # As if it had been agreed to: only what no agreement can help is refused here.
-        line = HeldLine(hosts, replace=True)
+        line = HeldLine(hosts, replace=True, place=lab.place)
         line.refuse(experiment.lines, stop)
+        peers.refuse(peers.look(hosts, stop), hosts, line.place)
         found: list[Question] = []
         if any(wanted.limited or wanted.delayed for wanted in experiment.lines):
             found += connections(line, line.others(hosts, stop, workplace.ports))
@@ -64,15 +65,18 @@ def connections(line: HeldLine, others: Sequence[Other]) -> tuple[Question, ...]
     return (Question("connections", line.holder.name, f"{text}.", details),)
 
 
-def queues(standing: Standing | None) -> tuple[Question, ...]:
-    """The question where somebody's queues are in the line's place, and would come back the same."""
-    if standing is None:
-        return ()
-    text = (
-        f"Somebody set up queues on {standing.device}. They would be replaced whenever a line is applied, and"
-        " put back after each trial; it was tried out that they come back the same."
+def queues(standing: Sequence[Standing]) -> tuple[Question, ...]:
+    """One question for each host where somebody's queues are in the line's place, and would come back the same."""
+    return tuple(
+        Question(
+            "qdisc",
+            one.host,
+            f"Somebody set up queues on {one.device}. They would be replaced whenever a line is applied, and put"
+            " back after each trial; it was tried out that they come back the same.",
+            (one.text,),
+        )
+        for one in standing
     )
-    return (Question("qdisc", standing.host, text, (standing.text,)),)
 
 
 def purge(fullness: Fullness, proxy: Connected, stop: Stop) -> tuple[Question, ...]:

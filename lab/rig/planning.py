@@ -40,8 +40,7 @@ def commands(lab: Lab, experiment: Experiment, driver: Driver) -> dict[str, list
         driver = driver.confined(place)
     for host in lab.having(Role.PROXY):
         if host.services and host.cache:
-            engine = ENGINES[caches.kind(host.cache.kind).engine]
-            told[host.name].append(f"start {engine} of its own in {host.services}/caching-proxy")
+            told[host.name].append(f"start {engine(host)} of its own in {host.services}/caching-proxy")
         if host.cache:
             told[host.name] += _cache(host.cache, f"port {_proxy(lab)[1]}")
     for holder in lab.holders:
@@ -70,6 +69,13 @@ def commands(lab: Lab, experiment: Experiment, driver: Driver) -> dict[str, list
     if place:
         told[client.name].append(f"svn delete --message TEXT {place}")
     return told
+
+
+def engine(host: Host) -> str:
+    """Which program a service of our own on this host is, for people."""
+    if host.role is Role.PROXY and host.cache is not None:
+        return ENGINES[caches.kind(host.cache.kind).engine]
+    return ENGINES["apache"]
 
 
 def revisions(experiment: Experiment) -> int:
