@@ -22,6 +22,7 @@ from ssh_agents import (
     installed,
     line,
     others,
+    packages,
     probe,
     protocol,
     quiet,
@@ -48,6 +49,7 @@ ORDINARY: Dict[str, protocol.Verb] = {
     "probe.fetch": probe.fetch,
     "probe.ping": probe.ping,
     "others": others.look,
+    "packages.look": packages.look,
 }
 PRIVILEGED: Dict[str, protocol.Verb] = {
     "facts": facts.tell,
@@ -66,6 +68,9 @@ PRIVILEGED: Dict[str, protocol.Verb] = {
     "service.start": service.start,
     "service.stop": service.stop,
     "service.log": service.log,
+    "packages.look": packages.look,
+    "packages.install": packages.install,
+    "packages.remove": packages.remove,
     "footprint": footprint.roots,
     "forget": footprint.forget_roots,
 }
@@ -74,6 +79,7 @@ UNDO: Dict[str, Callable[[Dict[str, Any]], str]] = {
     "traffic": traffic.undo,
     "service": service.undo,
     "scratch": files.undo,
+    "packages": packages.undo,
 }
 
 
