@@ -37,6 +37,8 @@ POLICY_TEXT = (
     "#!/bin/sh\n# BranchLab, while it installs packages: none of their services is started.\nexit 101\n"
 )
 """Asked by Debian's maintainer scripts before they start a service; 101 forbids it (invoke-rc.d(8))."""
+DAEMONS = ("nginx", "squid")
+"""Packages whose own service Debian would start at the next boot; BranchLab starts instances of its own."""
 LIMIT_S = 1800.0
 NOT_LINUX = "packages can be installed on Linux only"
 
@@ -87,6 +89,9 @@ def install(args: Dict[str, Any], call: protocol.Call) -> Dict[str, Any]:
             _run(argv, call)
     came = sorted(set(_installed(manager)) - set(before))
     _record(sorted({*_recorded(), *came}))
+    if manager.name == "apt-get":
+        for name in set(came) & set(DAEMONS):
+            _run(("update-rc.d", name, "disable"), call)
     still = [need for need in missing if not there(need)]
     if still:
         raise protocol.Refused(

@@ -180,15 +180,16 @@ def test_what_something_else_needs_by_now_stays_and_is_told(host: Host) -> None:
 
 
 def test_on_debian_no_service_is_started_meanwhile_and_may_be_afterwards(host: Host) -> None:
-    host.has(*BY_MANAGER["apt-get"]).say(known=["squid"], brings={"squid": ["squid"]})
+    host.has(*BY_MANAGER["apt-get"], "update-rc.d").say(known=["squid"], brings={"squid": ["squid"]})
     packages.install({"needs": ["squid"]}, host.call)
     assert host.read("policy") == packages.POLICY_TEXT
+    assert ["update-rc.d", "squid", "disable"] in host.calls()  # nor at the next boot
     assert not host.policy.exists()
     assert host.promises == [{"kind": "packages", "names": "squid", "what": "packages installed: squid"}]
 
 
 def test_an_administrators_own_word_on_services_stands(host: Host) -> None:
-    host.has(*BY_MANAGER["apt-get"]).say(known=["squid"], brings={"squid": ["squid"]})
+    host.has(*BY_MANAGER["apt-get"], "update-rc.d").say(known=["squid"], brings={"squid": ["squid"]})
     host.policy.write_text("#!/bin/sh\nexit 0\n")
     packages.install({"needs": ["squid"]}, host.call)
     assert host.policy.read_text() == "#!/bin/sh\nexit 0\n"
