@@ -19,6 +19,7 @@ from ssh_agents import (
     facts,
     files,
     footprint,
+    http_look,
     installed,
     line,
     others,
@@ -50,6 +51,7 @@ ORDINARY: Dict[str, protocol.Verb] = {
     "probe.ping": probe.ping,
     "others": others.look,
     "packages.look": packages.look,
+    "http.look": http_look.look,
 }
 PRIVILEGED: Dict[str, protocol.Verb] = {
     "facts": facts.tell,
