@@ -19,10 +19,12 @@ from ssh_agents import (
     facts,
     files,
     footprint,
+    http_look,
     installed,
     line,
     netlink,
     others,
+    packages,
     probe,
     protocol,
     quiet,
@@ -54,6 +56,8 @@ ORDINARY: Dict[str, protocol.Verb] = {
     "probe.seen": probe.seen,
     "others": others.look,
     "quiet.wait": quiet.wait,
+    "packages.look": packages.look,
+    "http.look": http_look.look,
 }
 PRIVILEGED: Dict[str, protocol.Verb] = {
     "facts": facts.tell,
@@ -72,6 +76,9 @@ PRIVILEGED: Dict[str, protocol.Verb] = {
     "service.start": service.start,
     "service.stop": service.stop,
     "service.log": service.log,
+    "packages.look": packages.look,
+    "packages.install": packages.install,
+    "packages.remove": packages.remove,
     "footprint": footprint.roots,
     "forget": footprint.forget_roots,
 }
@@ -80,6 +87,7 @@ UNDO: Dict[str, Callable[[Dict[str, Any]], str]] = {
     "traffic": traffic.undo,
     "service": service.undo,
     "scratch": files.undo,
+    "packages": packages.undo,
 }
 
 

@@ -1,0 +1,192 @@
+"""What one host is like, item by item, each with its cure: looked at by its agent, nothing changed."""
+
+from __future__ import annotations
+
+import shlex
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Literal
+
+from lab import units
+from lab.agents import Agent
+from lab.errors import AgentRefused
+from lab.rig.hosts import Connected
+from lab.rig.provisioning import needs
+
+LEAST_DISK_BYTES = 200_000_000
+"""Less free disk than this, and the quick data set with its working copies may not fit."""
+COMFORTABLE_DISK_BYTES = 2_000_000_000
+MOST_OFFSET_S = 60.0
+"""Durations are measured on one host each, so clocks need not agree; beyond this, journals are hard to compare."""
+ASKED = 5
+"""So many times a host's clock is asked; the quickest answer has the smallest error."""
+
+NAMES = {
+    "svn": "Subversion's client",
+    "svnadmin": "Subversion's server tools",
+    "apache2": "Apache httpd",
+    "mod_dav_svn": "Subversion's module for Apache (mod_dav_svn)",
+    "tc": "tc (iproute2)",
+    "nft": "nft (nftables)",
+    "squid": "Squid",
+    "nginx": "nginx",
+    "wirefilter": "wirefilter (vde2)",
+}
+"""What `ssh_agents.package_names.NEEDS` are called."""
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """One thing that was looked at. `advice` is empty where nothing is to be done; `command` is its exact words."""
+
+    host: str
+    ok: bool
+    text: str
+    advice: str = ""
+    command: str = ""
+
+    @property
+    def grade(self) -> Literal["ok", "warn", "trouble"]:
+        """`trouble` keeps a run from being done, `warn` does not."""
+        if not self.ok:
+            return "trouble"
+        return "warn" if self.advice else "ok"
+
+
+def host(one: Connected) -> Iterator[Checked]:
+    """System, programs, disk, clock, network and load of one host."""
+    facts = one.facts
+    yield Checked(
+        one.name,
+        True,
+        f"{facts.get('os')}, kernel {facts.get('kernel')}, {facts.get('cpus')} processors,"
+        f" Python {facts.get('python')}",
+    )
+    yield from _programs(one)
+    yield from _disk(one)
+    yield from _clock(one)
+    yield from _network(one)
+    yield from _load(one)
+
+
+def _programs(one: Connected) -> Iterator[Checked]:
+    wanted = needs(one.host)
+    agent: Agent = one.root or one.agent
+    word = agent.ask("packages.look", {"needs": list(wanted)}, timeout_s=60)
+    commands = [shlex.join(argv) for argv in word["commands"]]
+    for need in wanted:
+        if need not in word["missing"]:
+            version = one.facts.get("tools", {}).get(need)
+            yield Checked(one.name, True, f"{NAMES[need]}: {version or 'there'}")
+        elif need in word["unknown"]:
+            yield Checked(one.name, False, f"{NAMES[need]} is missing", f"Install {NAMES[need]} there.")
+        else:
+            advice = "branchlab provision PROFILE installs it, or somebody there as root:"
+            yield Checked(one.name, False, f"{NAMES[need]} is missing", advice, " && ".join(commands))
+
+
+def _disk(one: Connected) -> Iterator[Checked]:
+    disk = one.facts.get("disk") or {}
+    free = disk.get("free_bytes")
+    if free is None:
+        return
+    text = f"{units.bytes_text(free)} free in {disk.get('path')} ({disk.get('fs') or 'unknown file system'})"
+    if free < LEAST_DISK_BYTES:
+        yield Checked(
+            one.name, False, text, "Make room there: working copies and caches would fill the disk."
+        )
+    elif free < COMFORTABLE_DISK_BYTES:
+        yield Checked(one.name, True, text, "Enough for a small data set; a large one may fill the disk.")
+    else:
+        yield Checked(one.name, True, text)
+
+
+def _clock(one: Connected) -> Iterator[Checked]:
+    offset, error = offset_s(one.agent)
+    text = f"clock {offset:+.3f} s from this machine's, ± {error:.3f} s"
+    advice = "Set the clock there (NTP), or its journal will be hard to compare."
+    yield Checked(one.name, True, text, advice if abs(offset) - error > MOST_OFFSET_S else "")
+
+
+def offset_s(agent: Agent) -> tuple[float, float]:
+    """How far the host's clock is ahead of this machine's, and the error of that, in seconds.
+
+    The host's time was read somewhere between asking and being answered; the middle is off by half of that at
+    most (Cristian, Probabilistic clock synchronization, 1989). The quickest of `ASKED` answers is taken.
+    """
+    best = (0.0, float("inf"))
+    for _ in range(ASKED):
+        begin = time.time()
+        there = float(agent.ask("clock")["utc"])
+        end = time.time()
+        if (end - begin) / 2 < best[1]:
+            best = (there - (begin + end) / 2, (end - begin) / 2)
+    return best
+
+
+def _network(one: Connected) -> Iterator[Checked]:
+    own = set(one.facts.get("addresses") or ())
+    for address in one.addresses:
+        if own and address not in own:
+            yield Checked(
+                one.name,
+                True,
+                f"the profile's address {address} is none of this host's own ({', '.join(sorted(own))})",
+                "Right only behind NAT or a load balancer; else correct `address` in the profile.",
+            )
+    on = sorted(
+        {
+            name
+            for states in (one.facts.get("offloads") or {}).values()
+            for name, is_on in states.items()
+            if is_on
+        }
+    )
+    text = f"offloads on: {', '.join(on)}; the queue cuts what they merge" if on else "no offloads are on"
+    yield Checked(one.name, True, f"{text}; congestion control {one.facts.get('congestion') or 'unknown'}")
+
+
+def _load(one: Connected) -> Iterator[Checked]:
+    load, cpus = one.facts.get("loadavg"), one.facts.get("cpus")
+    if load and cpus and load[0] > cpus:
+        yield Checked(
+            one.name,
+            True,
+            f"busy: {load[0]:.1f} programs want to run, and it has {cpus} processors",
+            "Wait until it is idle, or times will vary.",
+        )
+
+
+def answers(one: Connected, url: str, through: tuple[str, int] | None = None) -> Iterator[Checked]:
+    """What a service of the user's own says to a client that sends no password; `through` is a proxy (host, port)."""
+    args = {"url": url, **({"proxy": {"host": through[0], "port": through[1]}} if through else {})}
+    where = f"{url} through {through[0]}:{through[1]}" if through else url
+    try:
+        word = one.agent.ask("http.look", args, timeout_s=60)
+    except AgentRefused as error:
+        yield Checked(
+            one.name, False, f"{where}: {error}", "Start it, or correct the address in the profile."
+        )
+        return
+    status = word["status"]
+    if status == 407:
+        advice = "Let the clients' addresses in without a password: BranchLab sends none to a proxy."
+        yield Checked(one.name, False, f"{where}: the proxy asks for a password", advice)
+    elif status == 401:
+        advice = (
+            "Nothing can be cached then. Allow reading without a password, from the lab's addresses at least."
+        )
+        yield Checked(one.name, False, f"{where}: a password is asked for on reads", advice)
+    elif status in (403, 502, 503, 504):
+        advice = "Look into its log: it refuses what a run would ask, or does not reach the server."
+        yield Checked(one.name, False, f"{where}: answers {status} {word['reason']}", advice)
+    elif status >= 400:
+        yield Checked(
+            one.name,
+            False,
+            f"{where}: answers {status} {word['reason']}",
+            "Correct the address in the profile.",
+        )
+    else:
+        yield Checked(one.name, True, f"{where}: answers without a password")
