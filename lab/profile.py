@@ -30,7 +30,7 @@ _T = TypeVar("_T", bound=shape.Table)
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """One thing that is wrong, or (in `Profile.warnings`) doubtful. `line` counts from 1."""
+    """One thing that is wrong, or (in `Profile.warnings`) doubtful. `line` counts from 1; 0 is nowhere."""
 
     place: Place
     text: str
@@ -39,7 +39,8 @@ class Problem:
     def told(self, path: str) -> str:
         """`FILE:LINE: where: what, and what to write instead`."""
         where = ".".join(str(part + 1) if isinstance(part, int) else part for part in self.place)
-        return f"{path}:{self.line}: {where}: {self.text}" if where else f"{path}:{self.line}: {self.text}"
+        at = f"{path}:{self.line}" if self.line else path
+        return f"{at}: {where}: {self.text}" if where else f"{at}: {self.text}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,22 +82,40 @@ def load(path: str | Path) -> Profile:
     return parsed(text, path)
 
 
+@dataclass(frozen=True, slots=True)
+class Looked:
+    """What a text was found to be: a profile, or what is wrong with it; and what is doubtful in either case."""
+
+    profile: Profile | None
+    problems: tuple[Problem, ...] = ()
+    warnings: tuple[str, ...] = ()
+
+
 def parsed(text: str, path: Path) -> Profile:
     """The profile in a text; `path` is what its problems name. Raises BadInput as `load` does."""
+    found = looked_at(text, path)
+    if found.profile is None:
+        raise BadInput("\n".join(problem.told(str(path)) for problem in found.problems))
+    return found.profile
+
+
+def looked_at(text: str, path: Path) -> Looked:
+    """The profile in a text, or every problem with its line, in the text's order. Never raises a LabError."""
     try:
         document = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
-        raise BadInput(_syntax(error, text, path)) from error
+        return Looked(None, (_syntax(error, text),))
     except (ValueError, RecursionError) as error:  # a number or a nesting beyond what Python reads
-        raise BadInput(f"{path}: this cannot be read as TOML: {error}") from error
+        return Looked(None, (Problem((), f"this cannot be read as TOML: {error}"),))
     checker = _Checker()
     lab, experiments = checker.whole(document, path)
     lines = toml_places.lines(text)
+    warnings = tuple(problem.told(str(path)) for problem in _placed(checker.warnings, lines))
     if checker.problems:
-        told = sorted(_placed(checker.problems, lines), key=lambda problem: problem.line)
-        raise BadInput("\n".join(problem.told(str(path)) for problem in told))
-    warnings = (problem.told(str(path)) for problem in _placed(checker.warnings, lines))
-    return Profile(lab=lab, experiments=tuple(experiments), path=path, warnings=tuple(warnings))
+        found = sorted(_placed(checker.problems, lines), key=lambda problem: problem.line)
+        return Looked(None, tuple(found), warnings)
+    made = Profile(lab=lab, experiments=tuple(experiments), path=path, warnings=warnings)
+    return Looked(made, (), warnings)
 
 
 def document(path: Path) -> tomlkit.TOMLDocument:
@@ -125,12 +144,12 @@ def save(edited: tomlkit.TOMLDocument, path: Path) -> Profile:
     return profile
 
 
-def _syntax(error: tomllib.TOMLDecodeError, text: str, path: Path) -> str:
+def _syntax(error: tomllib.TOMLDecodeError, text: str) -> Problem:
     match = re.fullmatch(r"(.*) \(at (?:line (\d+), column \d+|end of document)\)", str(error), re.DOTALL)
     what, line = (match[1], match[2]) if match else (str(error), None)
     number = int(line) if line else text.count("\n") + 1
     quoted = text.splitlines()[number - 1].strip()[:60] if number <= len(text.splitlines()) else ""
-    return f"{path}:{number}: this is no TOML: {what[:1].lower()}{what[1:]}: `{quoted}`"
+    return Problem((), f"this is no TOML: {what[:1].lower()}{what[1:]}: `{quoted}`", number)
 
 
 def _placed(problems: Iterable[Problem], lines: Mapping[Place, int]) -> list[Problem]:
