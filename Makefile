@@ -18,11 +18,11 @@ demo: packages-demo $(VENV)/.demo ## install what is missing, then measure in an
 	@echo "The command is $(BIN)/branchlab"
 	"$(BIN)/branchlab" demo
 
-test: packages-test $(VENV)/.test lint ## install what is missing, check the code, run all tests but the slow ones
+test: packages-test .programs $(VENV)/.test lint ## install what is missing, check the code, run all tests but the slow ones
 	QT_QPA_PLATFORM=offscreen "$(BIN)/python" -m pytest -m "not slow and not campaign"
 
 # pytest ends with status 5 where no test bears the mark.
-test-slow: packages-test $(VENV)/.test ## the tests that take minutes
+test-slow: packages-test .programs $(VENV)/.test ## the tests that take minutes
 	QT_QPA_PLATFORM=offscreen "$(BIN)/python" -m pytest -m slow || [ $$? = 5 ]
 
 campaign: packages-test $(VENV)/.test ## kill, cut and stop everything fifty times each: is every host put back in time?
@@ -37,6 +37,10 @@ lint: $(VENV)/.test ## style, types, and who may lean on whom
 packages-demo packages-test: packages-%:
 	@installer/system_packages $*
 
+# Squid and nginx for the tests where the system has none; nothing is installed.
+.programs:
+	@installer/test_programs $@
+
 # The environment is made again when the stamps are older than what they were made from. One with the tests'
 # packages has the demo's too.
 $(VENV)/.demo: pyproject.toml $(MOVED)
@@ -48,5 +52,5 @@ $(VENV)/.test: pyproject.toml $(MOVED)
 	@touch $@
 
 clean: ## remove the virtual environment and every cache; runs and profiles are not here and stay
-	rm -rf $(VENV) build dist *.egg-info .coverage .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) .programs build dist *.egg-info .coverage .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
 	find $(SOURCES) -name __pycache__ -type d -prune -exec rm -rf {} +

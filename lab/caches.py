@@ -28,8 +28,12 @@ class Kind(BaseModel):
     title: str
     object: str
     """What is counted, filled and purged as one."""
-    service: str
-    """The kind of service that an agent starts for a lab of its own."""
+    service: str = ""
+    """The kind of service that an agent starts for a lab of its own; none for what is used only as it is."""
+    engine: str = ""
+    """The program that this service is."""
+    urls: bool = True
+    """Objects are named by their URL, so that those of the repository can be told from all others."""
     tools: tuple[str, ...]
     """Programs of which the proxy host has one."""
     notes: tuple[_Note, ...] = ()

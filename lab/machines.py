@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import sys
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
@@ -14,7 +15,7 @@ from typing import Any
 from lab import agents, asking, units, vcs
 from lab.asking import Question
 from lab.credentials import Passwords
-from lab.errors import AgentRefused, HostTrouble, LabError, TrialFailed
+from lab.errors import AgentRefused, ConnectionLost, HostTrouble, LabError, TrialFailed
 from lab.events import (
     CacheFilled,
     CommandStarted,
@@ -42,6 +43,8 @@ from lab.rig.workplace import Workplace
 from lab.stop import Stop
 from lab.vcs import Command
 
+log = logging.getLogger(__name__)
+
 STILL_S = 0.2
 """Counters must not move for so long before a clock starts and before the closing count."""
 QUIET_S = 10.0
@@ -49,6 +52,10 @@ QUIET_S = 10.0
 LEAST_LIMIT_S = 60.0
 LIMIT_FACTOR = 10
 """A trial may take so many times what is expected of it, and at least `LEAST_LIMIT_S`."""
+BACK_S, TRY_S = 300.0, 10.0
+"""So long a host that was lost may take to come back, and so often it is looked for."""
+WATCHERS_S = 5.0
+"""A watcher takes back what its lease held within this time of the lease's end."""
 TAIL_BYTES = 8192
 """So much of a command's output is kept in the run file."""
 
@@ -106,6 +113,7 @@ class Machines:
         self._drivers = drivers
         self._lease_s = lease_s
         self._open: _Rig | None = None
+        self._lost = False
         self._reached: tuple[Connected, ...] = ()
 
     def cut(self) -> None:
@@ -120,17 +128,47 @@ class Machines:
 
     @contextmanager
     def opened(self, experiment: Experiment, stop: Stop, run: str = "") -> Iterator[Iterator[Event]]:
-        """Connected, under leases, counting, with repository and working copies made."""
+        """Connected, under leases, counting, with repository and working copies made.
+
+        After a lost connection once the leases have ended of which nobody could be told, and as long as it takes
+        a host to come back, up to `BACK_S`.
+        """
         with ExitStack() as stack:
-            owned_by = owner(run, experiment.name)
-            hosts = stack.enter_context(
-                connected(
-                    self._lab, stop, lease_s=self._lease_s, owned_by=owned_by, passwords=self._passwords
-                )
-            )
+            hosts = stack.enter_context(self._connected(owner(run, experiment.name), stop))
             self._reached = hosts
             stack.callback(self._close)
-            yield self._setting_up(hosts, experiment, stack, stop)
+            try:
+                yield self._setting_up(hosts, experiment, stack, stop)
+            except ConnectionLost:
+                self._lost = True
+                raise
+
+    @contextmanager
+    def _connected(self, owned_by: dict[str, str], stop: Stop) -> Iterator[tuple[Connected, ...]]:
+        end = monotonic()
+        if self._lost:
+            stop.sleep(self._lease_s + WATCHERS_S)
+            end = monotonic() + BACK_S
+        with ExitStack() as stack:
+            while True:
+                try:
+                    hosts = stack.enter_context(
+                        connected(
+                            self._lab,
+                            stop,
+                            lease_s=self._lease_s,
+                            owned_by=owned_by,
+                            passwords=self._passwords,
+                        )
+                    )
+                    break
+                except (HostTrouble, AgentRefused) as error:
+                    if monotonic() >= end:
+                        raise
+                    log.info("not yet back: %s", error)
+                stop.sleep(TRY_S)
+            self._lost = False
+            yield hosts
 
     def _close(self) -> None:
         self._open = None
@@ -169,7 +207,7 @@ class Machines:
         if any(state.enabled for state in experiment.states):
             # Before anything that empties the cache, its clean-up too, is as much as thought of.
             rig.fullness = self._fullness(rig, stop)
-            stack.callback(rig.fullness.clear)
+            stack.callback(rig.fullness.clear, workplace.passing)
             yield from self._learning(rig, experiment, stop)
 
     def _fullness(self, rig: _Rig, stop: Stop) -> Fullness:
@@ -177,15 +215,15 @@ class Machines:
         proxy = only(rig.hosts, Role.PROXY)
         if proxy.host.cache is None:
             raise AssertionError("the profile was accepted without the proxy's cache")
-        if "purge" not in self._agreed:
-            found = looking.purge(proxy, proxy.host.cache, rig.workplace.origin, stop)
-            asking.refuse_unanswered(found, self._agreed)
 
         def fill(operation: str, stop: Stop) -> None:
             rig.line.lift(stop)
             rig.workplace.run_untimed(operation, stop)
 
-        return Fullness(proxy, proxy.host.cache, rig.workplace.origin, fill)
+        fullness = Fullness(proxy, proxy.host.cache, rig.workplace.origin, fill)
+        if "purge" not in self._agreed:
+            asking.refuse_unanswered(looking.purge(fullness, proxy, stop), self._agreed)
+        return fullness
 
     def _learning(self, rig: _Rig, experiment: Experiment, stop: Stop) -> Iterator[Event]:
         """Make 100 % for every operation; Get first, since its list stands in for empty ones."""

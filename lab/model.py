@@ -187,10 +187,17 @@ class Experiment:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cache:
-    """The proxy's cache: a kind that `resources/caches` describes, and its folder on the proxy host."""
+    """The proxy's cache: a kind that `resources/caches` describes, and where and how it is listed and purged.
+
+    `folder` is on the proxy host; what a user's own commands `list` and `purge` has none.
+    `owns`: everything in the folder may be purged.
+    """
 
     kind: str
-    folder: str
+    folder: str | None = None
+    owns: bool = False
+    list: tuple[str, ...] = ()
+    purge: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

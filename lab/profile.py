@@ -240,7 +240,7 @@ class _Checker:
             name=name,
             role=Role(read.role),
             root="sudo" if read.sudo else read.root,
-            cache=Cache(kind=read.cache.kind, folder=read.cache.folder) if read.cache else None,
+            cache=_cache(read.cache),
             **read.model_dump(
                 include={"ssh", "key", "host_key", "address", "address6", "url", "services", "delay"}
             ),
@@ -353,8 +353,8 @@ class _Checker:
             self._wrong(
                 place,
                 f"{' and '.join(changing)} would change the repository as it is: write "
-                f"{shape.EXAMPLES['scratch']}, a place beside what is measured, and make it with "
-                "`branchlab scratch PROFILE`; or take them out of the operations",
+                f'scratch = "{read.repository.rpartition("/")[0]}/branchlab-scratch", a place beside what is '
+                "measured, and make it with `branchlab scratch PROFILE`; or take them out of the operations",
             )
 
     def _twice(self, place: Place, levels: Iterable[T], name: Callable[[T], str]) -> bool:
@@ -393,6 +393,13 @@ class _Checker:
             if "cache" not in table:
                 self._wrong(
                     ("hosts", name),
-                    f"the folder of its cache is missing, and an experiment fills and purges it: "
+                    f"its cache is missing, and an experiment fills and purges it: "
                     f"write {shape.EXAMPLES['cache']}",
                 )
+
+
+def _cache(table: shape.CacheTable | None) -> Cache | None:
+    if table is None:
+        return None
+    words = {key: tuple(getattr(table, key) or ()) for key in ("list", "purge")}
+    return Cache(kind=table.kind, folder=table.folder, owns=table.owns, **words)

@@ -8,10 +8,10 @@ import re
 import string
 from collections.abc import Callable, Iterable
 from contextlib import suppress
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any, NoReturn, TypeVar
 from urllib.parse import urlsplit
 
-from pydantic import BaseModel, ConfigDict, Field, PlainValidator
+from pydantic import BaseModel, ConfigDict, Field, PlainValidator, model_validator
 from pydantic_core import PydanticCustomError
 
 from lab import design, places, units
@@ -208,11 +208,46 @@ _State = Annotated[ProxyState, _read(units.parse_state)]
 _Operation = Annotated[str, _read(lambda value: _one_of(value, OPERATIONS, "operation"))]
 
 
+_Words = list[str]
+
+CACHE_KEYS = {
+    "folder": ("folder", "owns"),
+    "command": ("list", "purge"),
+}
+"""What the table of a cache has beside its kind; with any other kind it is the folder alone."""
+SERVED = ("apache-disk", "squid", "nginx-proxy-cache")
+"""The kinds of cache that a proxy of BranchLab's own can have."""
+
+
 class CacheTable(Table):
     """The cache of a proxy."""
 
     kind: str = Field(min_length=1)
-    folder: Annotated[str, _read(_folder)]
+    folder: Annotated[str, _read(_folder)] | None = None
+    owns: bool = False
+    list: _Words | None = None
+    purge: _Words | None = None
+
+    @model_validator(mode="after")
+    def _keys_of_the_kind(self) -> CacheTable:
+        """Refuse what the kind lacks, and what it knows nothing of."""
+        needed = CACHE_KEYS.get(self.kind, ("folder",))
+        for key in needed:
+            if getattr(self, key) in (None, False, []):
+                example = EXAMPLES.get(f"{self.kind} {key}", EXAMPLES.get(key, ""))
+                _no(f"`{key}` is missing: write {example}")
+        for key in ("folder", "owns", "list", "purge"):
+            if getattr(self, key) not in (None, False) and key not in needed:
+                _no(f"a cache of kind {self.kind} has no `{key}`: take it out")
+        for key in ("list", "purge"):
+            words = getattr(self, key) or []
+            if words and (not words[0] or any(not word.isprintable() for word in words)):
+                _no(f"`{key}` is a program and its words: write {EXAMPLES[f'command {key}']}")
+        return self
+
+
+def _no(text: str) -> NoReturn:
+    raise PydanticCustomError("branchlab", "{text}", {"text": text})
 
 
 class HostTable(Table):
@@ -230,6 +265,14 @@ class HostTable(Table):
     url: Annotated[str, _read(_url)] | None = None
     services: Annotated[str, _read(_folder)] | None = None
     delay: str | None = None
+
+    @model_validator(mode="after")
+    def _services_with_a_cache_of_theirs(self) -> HostTable:
+        """Refuse a proxy of BranchLab's own whose cache no such proxy could have."""
+        kind = self.cache.kind if self.cache else ""
+        if self.role == Role.PROXY and self.services and kind in ("folder", "command"):
+            _no(f"a cache of kind {kind} is of a proxy that is used as it is: take `services` out")
+        return self
 
 
 class ChangeTable(Table):
@@ -266,6 +309,9 @@ EXAMPLES = {
     "ssh": 'ssh = "admin@server.example.com:22"',
     "kind": 'kind = "apache-disk"',
     "folder": 'folder = "/var/cache/branchlab"',
+    "folder owns": "owns = true, if everything in this folder may be purged",
+    "command list": 'list = ["/usr/local/bin/list-cache"], a command that prints one object a line',
+    "command purge": 'purge = ["/usr/local/bin/purge", "{url}"], or a command that reads one object a line',
     "lines": 'lines = ["64/128 kbit/s", "1/2 Mbit/s 40 ms"]',
     "states": 'states = ["disabled", "0 %", "90 %", "100 %"]',
     "operations": 'operations = ["get", "history"]',

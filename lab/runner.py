@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import importlib.metadata
 import secrets
+from collections import deque
 from collections.abc import Iterator
 from datetime import UTC, datetime
 
 from lab import design
-from lab.errors import LabError, Stopped, TrialFailed
+from lab.errors import ConnectionLost, LabError, Stopped, TrialFailed
 from lab.events import (
     Event,
     Noted,
@@ -25,6 +26,9 @@ from lab.model import Experiment, Trial
 from lab.stop import Stop
 from lab.testbed import Testbed
 
+AGAIN = 3
+"""So often a run goes on after a connection was lost."""
+
 
 def run(
     experiment: Experiment, testbed: Testbed, stop: Stop, *, lab_name: str = "", run_id: str | None = None
@@ -33,7 +37,8 @@ def run(
 
     Raises BadInput before the first event if the experiment cannot be planned. Afterwards a TrialFailed
     fails one trial, any other LabError the run, a defect too: that one is raised again *after* the last
-    word, for whoever pulls on. What was changed on hosts is taken back before the last word is said.
+    word, for whoever pulls on. A lost connection fails its trial, and the hosts are made ready anew for those that
+    are left, up to `AGAIN` times. What was changed on hosts is taken back before the last word is said.
     """
     plan = design.trials(experiment)
     run_id = run_id or new_id()
@@ -47,13 +52,17 @@ def run(
         version=_version(),
     )
     outcome, reason, advice, defect = Outcome.DONE, "", "", None
+    left, again = deque(plan), AGAIN
     try:
-        with testbed.opened(experiment, stop, run_id) as setting_up:
-            yield from setting_up
-            for trial in plan:
-                yield from _paused(stop)
-                stop.check()
-                yield from _attempted(trial, testbed, stop)
+        while True:
+            try:
+                yield from _opened(experiment, run_id, left, testbed, stop)
+                break
+            except ConnectionLost as error:
+                if not left or len(left) == len(plan) or not again or stop.requested:
+                    raise
+                again -= 1
+                yield Noted(text=f"{_named(error)}. The hosts are connected to again", grade="trouble")
     except Stopped:
         outcome = Outcome.STOPPED
     except LabError as error:
@@ -64,6 +73,18 @@ def run(
     yield RunFinished(at=_now(), outcome=outcome, reason=reason, advice=advice)
     if defect is not None:
         raise defect
+
+
+def _opened(
+    experiment: Experiment, run_id: str, left: deque[Trial], testbed: Testbed, stop: Stop
+) -> Iterator[Event]:
+    """The trials that are left, on hosts that are made ready first; each is taken off when it begins."""
+    with testbed.opened(experiment, stop, run_id) as setting_up:
+        yield from setting_up
+        while left:
+            yield from _paused(stop)
+            stop.check()
+            yield from _attempted(left.popleft(), testbed, stop)
 
 
 def new_id() -> str:
@@ -86,6 +107,10 @@ def _attempted(trial: Trial, testbed: Testbed, stop: Stop) -> Iterator[Event]:
             yield Noted(text=_named(error), grade="trouble", trial=trial.number)
         else:
             yield TrialFinished(trial=trial.number, at=_now(), standing=Standing.FAILED, reason=_named(error))
+    except ConnectionLost as error:
+        if not told:
+            yield TrialFinished(trial=trial.number, at=_now(), standing=Standing.FAILED, reason=_named(error))
+        raise
 
 
 def _paused(stop: Stop) -> Iterator[Event]:

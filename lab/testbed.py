@@ -17,7 +17,7 @@ class Testbed(Protocol):
     `opened` connects, checks and makes ready, and takes everything back at its end; `treated` holds the
     hosts to one trial's treatment; `measure` runs it, and its last event is `TrialFinished`. Events that
     opening and treating have to tell come as the managers' values. `TrialFailed` fails one trial, any
-    other `LabError` the run.
+    other `LabError` the run; after `ConnectionLost` it may be opened once more for the trials that are left.
     """
 
     def classes(self, experiment: Experiment) -> dict[str, str]:

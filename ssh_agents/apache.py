@@ -2,21 +2,19 @@
 
 import base64
 import hashlib
-import ipaddress
 import os
 import secrets
-from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Set
+from typing import Dict, Iterator, List, Optional
 
-from ssh_agents.protocol import Refused, need, need_strings
+from ssh_agents import grounds
+from ssh_agents.access_log import Request
+from ssh_agents.protocol import Refused
+from ssh_agents.service_asked import LOG, PROBE_AGENT, Spec
 
 PROGRAMS = ("apache2", "httpd")
 PROGRAM_FOLDERS = ("/usr/sbin", "/usr/local/sbin", "/sbin")
 MODULE_FOLDERS = ("/usr/lib/apache2/modules", "/usr/lib64/httpd/modules", "/usr/lib/httpd/modules")
-LOG = "access.log"
-TAIL_LINES = 8
 SERVER_NAME = "branchlab"
-PROBE_AGENT = "branchlab-probe"
-"""The one who asks whether a service answers; its requests are not logged."""
 
 _COMMON = ("mpm_event", "unixd", "log_config", "logio", "env", "headers", "authz_core", "authz_host")
 _SVN = ("authn_core", "authn_file", "authz_user", "auth_basic", "filter", "deflate", "dav", "dav_svn")
@@ -24,128 +22,23 @@ MODULES = {
     "svn-server": _COMMON + _SVN,
     "caching-proxy": (*_COMMON, "proxy", "proxy_http", "cache", "cache_disk"),
 }
-"""The fixed table of services, and what each loads, in this order."""
-SYSTEM = ("/bin", "/boot", "/dev", "/etc", "/lib", "/lib32", "/lib64", "/proc", "/sbin", "/sys", "/usr")
-"""Nothing of a service lies below these (but in /dev/shm), whoever asks."""
-OPTIONS = {
-    "svn-server": ("repository", "path", "listen", "deflate_level", "memory_cache_kb"),
-    "caching-proxy": ("cache", "allow", "listen", "origin_ports", "largest_file_bytes"),
-}
+"""What each service loads, in this order."""
 _BUILT_IN = ("unixd", "log_config", "logio", "env", "headers", "authz_core", "authz_host", "filter")
 """Modules that some distributions compile into the program; then there is no file of them."""
 LOG_FORMAT = r"%{usec}t\t%{c}a:%{remote}p\t%m\t%>s\t%B\t%I\t%O\t%D\t%{cache-status}e\t%U%q"
 """One request a line, separated by tabs: Apache escapes tabs and line ends inside of fields."""
 
 
-# What was asked, checked
-
-
-class Spec(NamedTuple):
-    """A service as asked, checked. `data` is what it writes beside its folder: repository or cache."""
-
-    kind: str
-    folder: str
-    port: int
-    listen: List[str]
-    data: str
-    options: Dict[str, Any]
-
-
-def kind(args: Dict[str, Any]) -> str:
-    """The checked kind of service."""
-    value = need(args, "kind", str)
-    if value not in MODULES:
-        raise Refused(
-            "bad-request", "no such service: %r" % (value,), "known are %s" % ", ".join(sorted(MODULES))
-        )
-    return str(value)
-
-
-def absolute(args: Dict[str, Any], name: str, default: Optional[str] = None) -> str:
-    """A checked absolute path that a configuration can hold."""
-    path = need(args, name, str, default)
-    if not path.startswith("/") or path != os.path.normpath(path) or path.count("/") < 2:
-        raise Refused("bad-request", "%s must be an absolute path below a folder, not %r" % (name, path))
-    if not path.startswith("/dev/shm/") and any(path.startswith(above + "/") for above in SYSTEM):  # noqa: S108
-        raise Refused("bad-request", "%s is below a folder of the system: %r" % (name, path))
-    # With these, quoting or a line of the configuration could be broken.
-    if any(ord(sign) < 32 or sign in "\"'\\$%{}" for sign in path):
-        raise Refused(
-            "bad-request", "%s has a sign that Apache's configuration cannot hold: %r" % (name, path)
-        )
-    return str(path)
-
-
-def spec(args: Dict[str, Any]) -> Spec:
-    """The service asked for. Refuses with `bad-request` what cannot be right."""
-    what, folder = kind(args), absolute(args, "folder")
-    port = _number(args, "port", None, 1, 65535)
-    options = need(args, "options", dict, {})
-    extra = sorted(set(options) - set(OPTIONS[what]))
-    if extra:
-        raise Refused(
-            "bad-request",
-            "a %s has no option %r" % (what, extra[0]),
-            "known are %s" % ", ".join(OPTIONS[what]),
-        )
-    listen = _addresses(options, "listen")
-    if what == "svn-server":
-        return Spec(what, folder, port, listen, absolute(options, "repository"), _svn_options(options))
-    cache = absolute(options, "cache", os.path.join(folder, "cache"))
-    return Spec(what, folder, port, listen, cache, _proxy_options(options))
-
-
-def _svn_options(options: Dict[str, Any]) -> Dict[str, Any]:
-    path = need(options, "path", str, "/svn")
-    if not path.startswith("/") or not path[1:].replace("-", "").replace("_", "").isalnum():
-        raise Refused("bad-request", "path must be / and a plain word, not %r" % (path,))
-    return {
-        "path": path,
-        "deflate_level": _number(options, "deflate_level", 6, 0, 9),
-        "memory_cache_kb": _number(options, "memory_cache_kb", 65536, 0, 1 << 22),
-    }
-
-
-def _proxy_options(options: Dict[str, Any]) -> Dict[str, Any]:
-    allow = _addresses(options, "allow")
-    if not allow:
-        raise Refused("bad-request", "a caching proxy needs option allow: the addresses that may use it")
-    ports = options.get("origin_ports", [80])
-    if (
-        not isinstance(ports, list)
-        or not all(type(port) is int and 0 < port < 65536 for port in ports)
-        or not ports
-    ):
-        raise Refused("bad-request", "origin_ports must be a list of ports, not %r" % (ports,))
-    return {
-        "allow": allow,
-        "origin_ports": ports,
-        "largest_file_bytes": _number(options, "largest_file_bytes", 1 << 30, 1, 1 << 40),
-    }
-
-
-def _addresses(options: Dict[str, Any], name: str) -> List[str]:
-    out = need_strings(options, name, [])
-    for address in out:
-        try:
-            # No networks: nobody wants an open proxy by a slip. No scopes: those may hold line ends.
-            ipaddress.ip_address("" if "%" in address else address)
-        except ValueError:
-            raise Refused("bad-request", "option %s: %r is no IP address" % (name, address)) from None
-    return out
-
-
-def _number(args: Dict[str, Any], name: str, default: Optional[int], least: int, most: int) -> int:
-    value = need(args, name, int, default)
-    if not least <= value <= most:
-        raise Refused("bad-request", "%s must be %d to %d, not %r" % (name, least, most, value))
-    return int(value)
-
-
 # What the host has
 
 
-def program() -> str:
+def program(asked: Spec) -> str:
+    """Apache's program on this host. Refuses with `missing` where it, or a module of the service, is not there."""
+    modules(asked.kind)
+    return found()
+
+
+def found() -> str:
     """Apache's program on this host."""
     for name in PROGRAMS:
         for folder in PROGRAM_FOLDERS:
@@ -182,15 +75,23 @@ def modules(what: str) -> Dict[str, str]:
 # The configuration
 
 
-class Files(NamedTuple):
-    """A configuration's text, and that of the file of users it names (empty where it needs none)."""
+def write(asked: Spec, config: str, user: Optional[grounds.User]) -> None:
+    """Write the configuration of a service. `user`: whom Apache becomes when root starts it."""
+    password = secrets.token_hex(16)
+    if asked.kind == "svn-server":
+        digest = base64.b64encode(hashlib.sha1(password.encode()).digest()).decode()  # noqa: S324 - Apache's {SHA}
+        # Readable for Apache's user; the folder is private, and the password was made for this start.
+        grounds.write(os.path.join(asked.folder, "users"), "%s:{SHA}%s\n" % (SERVER_NAME, digest))
+    grounds.write(config, text(asked, modules(asked.kind), user, password), 0o600)
 
-    config: str
-    users: str
+
+def commands(program: str, config: str) -> List[List[str]]:
+    """What to run, one after another; the last one is the service."""
+    return [[program, "-f", config, "-DFOREGROUND"]]
 
 
-def files(asked: Spec, loaded: Dict[str, str], user: Optional[str]) -> Files:
-    """The configuration of a service. `user`: whom Apache becomes when root starts it ("name:gid")."""
+def text(asked: Spec, loaded: Dict[str, str], user: Optional[grounds.User], password: str) -> str:
+    """The configuration of a service."""
     folder = asked.folder
     lines = [
         'ServerRoot "%s"' % folder,
@@ -203,20 +104,15 @@ def files(asked: Spec, loaded: Dict[str, str], user: Optional[str]) -> Files:
     ]
     lines += ['LoadModule %s_module "%s"' % pair for pair in loaded.items()]
     if user is not None:
-        name, _, group = user.partition(":")
-        lines += ["User %s" % name, "Group #%s" % group]
+        lines += ["User %s" % user.name, "Group #%d" % user.gid]
     lines += ["Listen %s" % _endpoint(address, asked.port) for address in asked.listen or [""]]
     lines += _TUNING
     lines += [
         'LogFormat "%s" lab' % LOG_FORMAT,
         'CustomLog "%s/%s" lab "expr=%%{HTTP_USER_AGENT} != \'%s\'"' % (folder, LOG, PROBE_AGENT),
     ]
-    if asked.kind == "caching-proxy":
-        return Files("\n".join(lines + _proxy(asked)) + "\n", "")
-    password = secrets.token_hex(16)
-    digest = base64.b64encode(hashlib.sha1(password.encode()).digest()).decode()  # noqa: S324 - Apache's {SHA}
-    users = "%s:{SHA}%s\n" % (SERVER_NAME, digest)
-    return Files("\n".join(lines + _svn(asked, password)) + "\n", users)
+    lines += _proxy(asked) if asked.kind == "caching-proxy" else _svn(asked, password)
+    return "\n".join(lines) + "\n"
 
 
 _TUNING = [
@@ -302,26 +198,6 @@ def _proxy(asked: Spec) -> List[str]:
 # The access log
 
 
-class Request(NamedTuple):
-    """One line of the access log. Times in microseconds; `content_bytes` compressed, without headers."""
-
-    at_us: int
-    connection: str
-    method: str
-    status: int
-    content_bytes: int
-    received_bytes: int
-    sent_bytes: int
-    took_us: int
-    cache: str
-    url: str
-
-    @property
-    def hit(self) -> bool:
-        """True if the content came out of the cache ("cache hit"; "conditional cache hit" after asking)."""
-        return "cache hit" in self.cache
-
-
 def requests(text: str) -> Iterator[Request]:
     """The requests of an access log. A line of another form (none is expected) is passed over."""
     for line in text.splitlines():
@@ -330,31 +206,16 @@ def requests(text: str) -> Iterator[Request]:
         if not all(value.isdigit() for value in numbers):
             continue
         at, status, content, received, sent, took = (int(value) for value in numbers)
-        yield Request(at, parts[1], parts[2], status, content, received, sent, took, parts[8], parts[9])
+        # "cache hit"; or "conditional cache hit", after asking.
+        hit = "cache hit" in parts[8]
+        yield Request(at, parts[1], parts[2], status, content, received, sent, took, hit, parts[9])
 
 
-def summary(text: str) -> Dict[str, Any]:
-    """Requests, hits and content bytes of a piece of the access log, by what became of them."""
-    out: Dict[str, Any] = dict.fromkeys(
-        ("requests", "hits", "misses", "hit_bytes", "miss_bytes", "other_bytes", "failed", "sent_bytes"), 0
-    )
-    methods: Dict[str, int] = {}
-    connections: Set[str] = set()
-    for request in requests(text):
-        out["requests"] += 1
-        out["failed"] += request.status >= 400
-        out["sent_bytes"] += request.sent_bytes
-        methods[request.method] = methods.get(request.method, 0) + 1
-        connections.add(request.connection)
-        if request.method != "GET":
-            out["other_bytes"] += request.content_bytes
-        elif request.hit:
-            out["hits"] += 1
-            out["hit_bytes"] += request.content_bytes
-        else:
-            out["misses"] += 1
-            out["miss_bytes"] += request.content_bytes
-    out["by_method"] = methods
-    out["connections"] = len(connections)
-    out["lines"] = text.splitlines()[-TAIL_LINES:]
-    return out
+def probe(asked: Spec) -> str:
+    """What the service is asked for to see whether it answers."""
+    return str(asked.options.get("path", "")) + "/"
+
+
+def ready(asked: Spec) -> bool:
+    """True once a service that answers can do its work."""
+    return True

@@ -18,6 +18,8 @@ TOOLS: Dict[str, Tuple[str, ...]] = {
     "apache2": ("-v",),
     "httpd": ("-v",),
     "htcacheclean": (),  # has no version of its own; its first line says that it is there
+    "squid": ("-v",),
+    "nginx": ("-v",),
     "nft": ("--version",),
     "tc": ("-V",),
     "ip": ("-V",),

@@ -12,7 +12,7 @@ import stat
 import tempfile
 from typing import Any, Callable, Dict, Iterator, List, Tuple
 
-from ssh_agents import apache, files, grounds, installed, lease, private, protocol
+from ssh_agents import files, grounds, installed, lease, private, protocol, service_asked
 
 _KEPT_AGENT = re.compile(r"agent-[0-9a-f]{64}\.py(\.[0-9]+)?")
 
@@ -151,7 +151,7 @@ def _asked(args: Dict[str, Any]) -> List[Tuple[str, str]]:
         ("caches", "the cache of BranchLab's own proxy"),
     ):
         for path in protocol.need_strings(args, name, []):
-            checked.append((apache.absolute({"folder": path}, "folder"), what))
+            checked.append((service_asked.absolute({"folder": path}, "folder"), what))
     return checked
 
 

@@ -23,6 +23,16 @@ class User(NamedTuple):
     uid: int
     gid: int
 
+    @property
+    def group(self) -> str:
+        """The group's name; its number where it has none."""
+        import grp  # absent on Windows, where this module is loaded too
+
+        try:
+            return grp.getgrgid(self.gid).gr_name
+        except KeyError:
+            return str(self.gid)
+
 
 def make_folder(folder: str) -> None:
     """Make a service's folder, empty; one that a service left is made anew."""

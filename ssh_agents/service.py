@@ -1,6 +1,7 @@
-"""Services of the lab: Subversion server and caching proxy, each an Apache of its own in a private folder.
+"""Services of the lab: Subversion server and caching proxy, each a program of its own in a private folder.
 
-The system's Apache is not touched: no file of /etc is read, and modules are the only thing shared with it.
+The system's Apache, Squid or nginx is not touched: no file of /etc is read, and programs and modules are the only
+thing shared with it.
 What a service is told comes from a fixed table of kinds and checked options; nothing of it is free text.
 """
 
@@ -15,40 +16,54 @@ import threading
 import time
 from typing import Any, Dict, Iterator, List, Optional, Tuple
 
-from ssh_agents import apache, grounds, protocol
+from ssh_agents import access_log, apache, grounds, nginx, protocol, service_asked, squid
 from ssh_agents.protocol import Refused
+from ssh_agents.service_asked import LOG, PROBE_AGENT, Spec
 
 START_S = 20.0
 """A service that does not answer on its port after this long has failed. Usually it takes 0.1 s."""
 STOP_S = 1.5
 """After so long TERM is followed by KILL."""
+ENGINES = {"apache": apache, "nginx": nginx, "squid": squid}
+"""The programs: each module has program, write, commands, requests; how it is known among processes is below."""
+BY_FOLDER = ("nginx", "squid", "unlinkd")
+"""Programs that write over their arguments, or have helpers; they are known by the folder in which they work."""
 
 
 def start(args: Dict[str, Any], call: protocol.Call) -> Dict[str, Any]:
     """Start {kind, folder, port, options}; the last word comes when it answers on its port.
 
     svn-server: repository (absolute, made before), path (of its URL, default /svn), listen (addresses; none
-    means all), deflate_level (0 to 9, default 6), memory_cache_kb. caching-proxy: cache (folder, default
-    FOLDER/cache), allow (addresses that may use it, at least one), listen, origin_ports (whose answers are
-    stored, default [80]), largest_file_bytes. Returns {pid, port, path, log, user, data}.
+    means all), deflate_level (0 to 9, default 6), memory_cache_kb. caching-proxy: engine (apache, squid or nginx;
+    default apache), cache (folder, default FOLDER/cache), allow (addresses that may use it, at least one), listen,
+    origin_ports (whose answers are stored, default [80]; squid and nginx go to no others), largest_file_bytes (not
+    nginx). Returns {pid, port, path, log, user, data}.
     """
-    asked = apache.spec(args)
+    asked = service_asked.spec(args)
     if not sys.platform.startswith("linux"):
         raise Refused("unsupported", "services can be started on Linux only", "this is %s" % sys.platform)
-    program, modules = apache.program(), apache.modules(asked.kind)
+    engine = ENGINES[asked.engine]
+    program = engine.program(asked)
     _refuse_taken(asked)
-    config = os.path.join(asked.folder, "httpd-%s.conf" % secrets.token_hex(8))
+    config = os.path.join(asked.folder, "%s-%s.conf" % (asked.engine, secrets.token_hex(8)))
     promise = call.promise(
         {"kind": "service", "service": asked.kind, "folder": asked.folder, "config": config}
     )
     try:
         user = _prepared(asked)
-        _write_config(asked, config, modules, user)
-        pid = _launched(program, config, asked)
-        state = {"kind": asked.kind, "pid": pid, "begun": _begun(pid), "config": config, "promise": promise}
-        grounds.write(os.path.join(asked.folder, "service.json"), json.dumps(state))
+        engine.write(asked, config, user)
+        pid = _launched(engine.commands(program, config), asked)
+        state = {
+            "kind": asked.kind,
+            "engine": asked.engine,
+            "pid": pid,
+            "begun": _begun(pid),
+            "config": config,
+        }
+        grounds.write(os.path.join(asked.folder, "service.json"), json.dumps(dict(state, promise=promise)))
     except BaseException:
         _stop_all(asked.folder)
+        squid.swept(config)
         grounds.remove(asked.folder)
         call.keep(promise)
         raise
@@ -56,7 +71,7 @@ def start(args: Dict[str, Any], call: protocol.Call) -> Dict[str, Any]:
         "pid": pid,
         "port": asked.port,
         "path": asked.options.get("path", ""),
-        "log": os.path.join(asked.folder, apache.LOG),
+        "log": os.path.join(asked.folder, LOG),
         "user": user.name if user else None,
         "data": asked.data,
     }
@@ -64,12 +79,13 @@ def start(args: Dict[str, Any], call: protocol.Call) -> Dict[str, Any]:
 
 def stop(args: Dict[str, Any], call: protocol.Call) -> Dict[str, Any]:
     """Stop {kind, folder} for sure and remove its folder. Succeeds where nothing runs. Returns {stopped}."""
-    kind, folder = apache.kind(args), apache.absolute(args, "folder")
+    kind, folder = service_asked.kind(args), service_asked.absolute(args, "folder")
     grounds.refuse_unless_ours(folder)
     state = _state(folder)
     if state.get("kind", kind) != kind:
         raise Refused("bad-request", "in %s runs a %s, not a %s" % (folder, state["kind"], kind))
     stopped = _stop_all(folder)
+    squid.swept(str(state.get("config", "")))
     grounds.remove(folder)
     if isinstance(state.get("promise"), str):
         call.keep(state["promise"])
@@ -80,6 +96,7 @@ def undo(entry: Dict[str, Any]) -> str:
     """Take back a start: every process of the service ended, its folder gone. Idempotent."""
     folder = str(entry.get("folder", ""))
     stopped = _stop_all(folder)
+    squid.swept(str(entry.get("config", "")))
     grounds.remove(folder)
     return "stopped the %s in %s (%d processes)" % (entry.get("service"), folder, stopped)
 
@@ -92,10 +109,10 @@ def log(args: Dict[str, Any], call: protocol.Call) -> Dict[str, Any]:
     answered from the cache, of other GETs, of everything else; `sent_bytes` is everything with headers. On a
     svn-server every GET is a miss.
     """
-    apache.kind(args)
-    folder = apache.absolute(args, "folder")
+    service_asked.kind(args)
+    folder = service_asked.absolute(args, "folder")
     grounds.refuse_unless_ours(folder)
-    path = os.path.join(folder, apache.LOG)
+    path = os.path.join(folder, LOG)
     since = protocol.need(args, "since", int, 0)
     try:
         # Its last lines go to whoever asks, so it must be the log, and nothing that a link of that name shows.
@@ -108,10 +125,12 @@ def log(args: Dict[str, Any], call: protocol.Call) -> Dict[str, Any]:
     except OSError as error:
         raise Refused("missing", "no access log: %s" % error, path) from None
     whole = data[: data.rfind(b"\n") + 1]
-    return {"offset": since + len(whole), **apache.summary(whole.decode("utf-8", "replace"))}
+    text = whole.decode("utf-8", "replace")
+    engine = ENGINES.get(_state(folder).get("engine", ""), apache)
+    return {"offset": since + len(whole), **access_log.summary(text, engine.requests(text))}
 
 
-def _prepared(asked: apache.Spec) -> Optional[grounds.User]:
+def _prepared(asked: Spec) -> Optional[grounds.User]:
     grounds.make_folder(asked.folder)
     if asked.kind == "caching-proxy":
         grounds.make_cache(asked.data)
@@ -122,16 +141,7 @@ def _prepared(asked: apache.Spec) -> Optional[grounds.User]:
     return grounds.hand_over(asked.folder, asked.data)
 
 
-def _write_config(
-    asked: apache.Spec, config: str, modules: Dict[str, str], user: Optional[grounds.User]
-) -> None:
-    files = apache.files(asked, modules, "%s:%d" % (user.name, user.gid) if user else None)
-    # Readable for Apache's user; the folder is private, and the password was made for this start.
-    grounds.write(os.path.join(asked.folder, "users"), files.users)
-    grounds.write(config, files.config, 0o600)
-
-
-def _refuse_taken(asked: apache.Spec) -> None:
+def _refuse_taken(asked: Spec) -> None:
     if next(_processes(asked.folder), None) is not None:
         text = "a service of another run works in %s already: let that run end, or take it back (branchlab revert)"
         raise Refused("busy", text % asked.folder)
@@ -149,19 +159,24 @@ def _refuse_taken(asked: apache.Spec) -> None:
 # Processes
 
 
-def _launched(program: str, config: str, asked: apache.Spec) -> int:
-    """Start Apache in a session of its own and wait until it answers. Its pid."""
+def _launched(commands: List[List[str]], asked: Spec) -> int:
+    """Start the program in a session of its own and wait until it answers. Its pid."""
     errors = os.path.join(asked.folder, "error.log")
     with open(errors, "ab") as out:
-        process = subprocess.Popen(
-            [program, "-f", config, "-DFOREGROUND"],
-            stdin=subprocess.DEVNULL,
-            stdout=out,
-            stderr=out,
-            cwd="/",
-            env={"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "LC_ALL": "C"},
-            start_new_session=True,
-        )
+        for command in commands:
+            process = subprocess.Popen(
+                command,
+                stdin=subprocess.DEVNULL,
+                stdout=out,
+                stderr=out,
+                cwd=os.path.join(asked.folder, "run"),
+                env={"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "LC_ALL": "C"},
+                start_new_session=True,
+            )
+            if command is not commands[-1] and process.wait(START_S):
+                raise Refused(
+                    "failed", _tail(errors), "%s: exit %d" % (" ".join(command), process.returncode)
+                )
     # Somebody must wait for it, else it stays a zombie when it ends.
     threading.Thread(target=process.wait, daemon=True).start()
     end = time.monotonic() + START_S
@@ -173,7 +188,7 @@ def _launched(program: str, config: str, asked: apache.Spec) -> int:
         if status and asked.kind == "svn-server" and status != 200:
             text = "the repository cannot be served: %s" % _tail(errors)
             raise Refused("failed", text, "OPTIONS %s: status %d" % (asked.options["path"], status))
-        if status:
+        if status and ENGINES[asked.engine].ready(asked):
             return process.pid
         time.sleep(0.01)
     raise Refused(
@@ -181,13 +196,13 @@ def _launched(program: str, config: str, asked: apache.Spec) -> int:
     )
 
 
-def _answer(asked: apache.Spec) -> int:
+def _answer(asked: Spec) -> int:
     """The status of the service's answer to a harmless request; 0 while it does not answer."""
     address = asked.listen[0] if asked.listen else "127.0.0.1"
-    request = "OPTIONS %s/ HTTP/1.0\r\nUser-Agent: %s\r\n\r\n"
+    request = "OPTIONS %s HTTP/1.0\r\nUser-Agent: %s\r\n\r\n"
     try:
         with socket.create_connection((address, asked.port), 5) as connection:
-            connection.sendall((request % (asked.options.get("path", ""), apache.PROBE_AGENT)).encode())
+            connection.sendall((request % (ENGINES[asked.engine].probe(asked), PROBE_AGENT)).encode())
             words = connection.makefile("rb").readline().split()
     except OSError:
         return 0
@@ -214,23 +229,41 @@ def _state(folder: str) -> Dict[str, Any]:
 
 
 def _processes(folder: str) -> Iterator[Tuple[int, str]]:
-    """Pid and begin of every living Apache whose configuration lies in `folder`.
+    """Pid and begin of every living process of the service in `folder`.
 
-    Known by its argument, which holds a random token, so a process that only inherited an old number is
-    never taken for one; children carry their parent's arguments.
+    Known by its argument, a configuration in the folder whose name has a random token, or, as the program and its
+    helpers that write over theirs, by working in the folder. So a process that only inherited an old number is
+    never taken for one; Apache's children carry their parent's arguments.
     """
-    begin = os.path.join(folder, "httpd-").encode()
+    begin = os.path.join(folder, "apache-").encode()
+    try:
+        run: Optional[os.stat_result] = os.stat(os.path.join(folder, "run"))
+    except OSError:
+        run = None
     for name in os.listdir("/proc") if os.path.isdir("/proc") else []:
         try:
-            with open("/proc/%d/cmdline" % int(name), "rb") as file:
+            pid = int(name)
+            with open("/proc/%d/cmdline" % pid, "rb") as file:
                 argv = file.read().split(b"\0")
         except (OSError, ValueError):
             continue
         ours = len(argv) > 2 and argv[1] == b"-f" and argv[2].startswith(begin)
-        if ours and os.path.basename(os.fsdecode(argv[0])) in apache.PROGRAMS:
-            begun = _begun(int(name))
+        ours = ours and os.path.basename(os.fsdecode(argv[0])) in apache.PROGRAMS
+        if ours or (run is not None and _works_in(pid, run)):
+            begun = _begun(pid)
             if begun:
-                yield int(name), begun
+                yield pid, begun
+
+
+def _works_in(pid: int, folder: os.stat_result) -> bool:
+    """True for a process of nginx or Squid whose working folder is this one."""
+    try:
+        with open("/proc/%d/comm" % pid, encoding="utf-8", errors="replace") as file:
+            known = file.read().strip() in BY_FOLDER
+        seen = os.stat("/proc/%d/cwd" % pid) if known else None
+    except OSError:
+        return False
+    return seen is not None and (seen.st_dev, seen.st_ino) == (folder.st_dev, folder.st_ino)
 
 
 def _begun(pid: int) -> str:

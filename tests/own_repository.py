@@ -61,7 +61,10 @@ class Repository:
 
 @contextmanager
 def served(lab: Embedded, password: str = "", port: int = PORT) -> Iterator[Repository]:
-    """The quick data set's repository at http://SERVER:8088/svn/; `password`: "reads" or "writes" ask for one."""
+    """The quick data set's repository at http://SERVER:8088/svn/.
+
+    `password`: "reads" or "writes" ask for one; "never": nobody has a name.
+    """
     with two_apaches.place() as place:
         folder = two_apaches.repository(QUICK, place / "repository")
         home = place / "apache"
@@ -75,13 +78,15 @@ def served(lab: Embedded, password: str = "", port: int = PORT) -> Iterator[Repo
         )
         config = made.config
         if password:
-            # Nobody is let in by himself any more.
+            # Nobody is anybody by himself any more.
             config = "\n".join(line for line in config.splitlines() if "set Authorization" not in line)
             if password == "writes":
                 config = config.replace(
                     "Require valid-user",
                     "<LimitExcept GET PROPFIND OPTIONS REPORT>\nRequire valid-user\n</LimitExcept>",
                 )
+            if password == "never":
+                config = config.replace("Require valid-user", "Require all granted")
         grounds.write(str(home / "users"), made.users)
         (home / "httpd.conf").write_text(config + "\n", "utf-8")
         start = f"setsid {apache.program()} -f {home}/httpd.conf -DFOREGROUND >{home}/said 2>&1 </dev/null &"

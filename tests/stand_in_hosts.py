@@ -118,6 +118,7 @@ class Connection:
 
     target: Target
     files: dict[str, bytes] = field(default_factory=dict)
+    unheeded: tuple[str, ...] = ()
 
     def put(self, data: bytes, path: str, mode: int = 0o600, timeout_s: float = 60) -> None:
         self.files[path] = data

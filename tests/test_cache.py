@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from ssh_agents import cache, protocol
+from ssh_agents import cache, cache_folder, protocol
 
 MODULES = "mpm_event authz_core proxy proxy_http cache cache_disk"
 MODULE_FOLDERS = ("/usr/lib/apache2/modules", "/usr/lib64/httpd/modules")
@@ -169,7 +169,7 @@ def test_what_a_real_apache_stored_is_listed_as_htcacheclean_lists_it(
     assert sorted(urls) == sorted(set(told.stdout.split()))
     assert len(told.stdout.split()) == 17
     files = [path for path in folder.rglob("*") if path.is_file()]
-    assert last == {"objects": 14, "bytes": sum(path.stat().st_size for path in files)}
+    assert last == {"objects": 14, "bytes": sum(path.stat().st_size for path in files), "others": 0}
     assert sum(item["files"] for item in objects) == len(files)
     keys = {item["key"] for item in objects}
     assert {"/plain/3", "/varied/1", "/plain/search?q=a%20b&c"} <= keys
@@ -209,7 +209,7 @@ def test_all_leaves_no_file_and_a_cache_that_works(proxy: tuple[int, Path], orig
     urls = filled(port, origin, folder)
     assert purge(folder, all=True)["removed"] == 14
     assert [path for path in folder.rglob("*") if path.is_file()] == []
-    assert listing(folder) == ([], {"objects": 0, "bytes": 0})
+    assert listing(folder) == ([], {"objects": 0, "bytes": 0, "others": 0})
     Origin.asked.clear()
     fetch(port, urls[0])
     assert Origin.asked == ["/plain/0"]
@@ -353,7 +353,7 @@ def test_a_missing_folder_a_file_and_a_link_on_the_way(made: Path, tmp_path: Pat
 
 def test_the_root_of_a_mount_is_refused() -> None:
     text = "36 35 98:0 / /mnt/my\\040cache rw - ext4 /dev/sda1 rw\n37 36 0:5 / /proc rw - proc proc rw\n"
-    assert cache.mount_points(text) == {"/mnt/my cache", "/proc"}
+    assert cache_folder.mount_points(text) == {"/mnt/my cache", "/proc"}
 
 
 @pytest.mark.parametrize(
@@ -407,7 +407,7 @@ def test_wrong_arguments_are_refused(made: Path, wrong: dict[str, Any]) -> None:
         purge(made, **wrong)
     assert caught.value.kind == "bad-request"
     with pytest.raises(protocol.Refused):
-        cache.purged({"kind": "squid", "folder": str(made), "all": True}, Heard().call)
+        cache.purged({"kind": "memcached", "folder": str(made), "all": True}, Heard().call)
 
 
 def test_a_race_that_swaps_a_folder_for_a_link_cannot_get_out(tmp_path: Path) -> None:

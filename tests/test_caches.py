@@ -6,20 +6,25 @@ from pathlib import Path
 
 import pytest
 
-from lab import caches
+from lab import caches, profile_shape
 from lab.errors import BadInput
-from ssh_agents import apache, cache
+from ssh_agents import cache, service_asked
 
 
 def test_each_shipped_kind_is_known_to_the_agents() -> None:
-    assert caches.names() == ("apache-disk",)
+    assert set(caches.names()) == set(cache.KINDS)
     for name in caches.names():
         made = caches.kind(name)
         assert made.name == name
-        assert apache.kind({"kind": made.service}) == made.service
-        with pytest.raises(cache.protocol.Refused, match="absolute"):
-            cache.listed({"kind": name, "folder": "x"}, None)  # type: ignore[arg-type]
+        assert made.engine in (service_asked.KINDS[made.service] if made.service else ("",))
+        assert made.urls == cache.KINDS[name].urls == (name in cache.ROOTS)
         assert made.notes
+
+
+def test_a_proxy_of_our_own_can_have_every_kind_that_a_service_makes() -> None:
+    made = [caches.kind(name) for name in caches.names()]
+    assert {one.name for one in made if one.service} == set(profile_shape.SERVED)
+    assert {one.engine for one in made if one.service} == set(service_asked.KINDS["caching-proxy"])
 
 
 def test_a_file_of_the_users_own_comes_first_and_is_checked(tmp_path: Path) -> None:
@@ -37,7 +42,7 @@ def test_a_file_of_the_users_own_comes_first_and_is_checked(tmp_path: Path) -> N
         caches.kind("apache-disk", tmp_path)
 
 
-@pytest.mark.parametrize("name", ["squid", "", "../vcs/subversion", "apache-disk.toml"])
+@pytest.mark.parametrize("name", ["memcached", "", "../vcs/subversion", "apache-disk.toml"])
 def test_an_unknown_kind_names_those_that_are_known(name: str) -> None:
     with pytest.raises(BadInput) as caught:
         caches.kind(name)

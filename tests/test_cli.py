@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import json
 import os
-import pty
 import select
 import signal
 import subprocess
@@ -376,10 +375,19 @@ def test_a_host_out_of_reach_makes_exit_code_3_with_reason_and_advice(world: Wor
 
 
 def test_contact_lost_in_the_middle_keeps_what_is_finished(world: World) -> None:
-    world.bed = FakeTestbed(at={7: ConnectionLost("the stream ended", host="server")}, samples=4)
+    world.bed = FakeTestbed(at={7: HostUnreachable("the stream ended", host="server")}, samples=4)
     told = world.call("run", str(world.profile))
     assert told.exit_code == 3
     assert "failed. Trials: 2 kept, 4 warm-up (of 12 planned)." in told.stdout
+
+
+def test_a_connection_that_was_lost_is_told_and_the_run_goes_on(world: World) -> None:
+    world.bed = FakeTestbed(at={7: ConnectionLost("silent for 15 s", host="server")}, samples=4)
+    told = world.call("run", str(world.profile))
+    assert told.exit_code == 1
+    assert "server: silent for 15 s. The hosts are connected to again" in told.stdout
+    (head,) = store.runs()
+    assert head.outcome == "done"
 
 
 def test_a_defect_is_one_sentence_and_a_report(world: World, tmp_path: Path) -> None:
@@ -711,6 +719,8 @@ cli({words!r}, obj=Parts(own=lambda lab: False, look=lambda *_: asked, testbed=b
 
 def at_a_terminal(world: World, answers: list[bytes], *words: str) -> tuple[int, str]:
     """`run` with a person at the terminal, who gives one answer for each question; exit code and what they saw."""
+    import pty  # where there are terminals of POSIX
+
     code = PERSON.format(
         paths=[str(ROOT), str(ROOT / "tests")],
         words=["run", str(world.profile), "--experiment", "Only Get", *words],

@@ -329,3 +329,78 @@ def test_scripts_can_be_run() -> None:
     ):
         mode = (CHECKOUT / name).stat().st_mode
         assert mode & stat.S_IXUSR, name
+
+
+# ---- the tests' own Squid and nginx
+
+APT_SIMULATED = """#!/bin/sh
+echo "apt-get $*" >>"$STATE/log"
+case "$*" in
+*-s*install*) echo "Inst libecap3 (1.0 Debian)"; echo "Inst perl [5.36] (5.37 Debian)"
+    echo "Inst libdbi-perl (1 Debian)"; echo "Inst squid (5.7 Debian)"; echo "Inst nginx (1.22 Debian)"
+    echo "Conf squid (5.7 Debian)" ;;
+*download*) [ ! -e "$STATE/broken" ] || exit 100
+    shift 2; for name in "$@"; do echo "$name" >"$name.deb"; done ;;
+esac
+"""
+DPKG_UNPACKS = """#!/bin/sh
+echo "dpkg $1 ${2##*/}" >>"$STATE/log"
+read -r name <"$2"
+mkdir -p "$3/usr/sbin" "$3/usr/lib/any"
+case $name in
+libecap3) echo library >"$3/usr/lib/any/libecap.so.3" ;;
+*) printf '#!/bin/sh\\necho "%s $LD_LIBRARY_PATH $*"\\n' "$name" >"$3/usr/sbin/$name"; chmod 755 "$3/usr/sbin/$name" ;;
+esac
+"""
+
+
+def unpack(machine: Machine, folder: Path) -> subprocess.CompletedProcess[str]:
+    machine.program("dpkg", DPKG_UNPACKS)
+    for name in ("sed", "grep", "mkdir", "mv", "find"):
+        (machine.bin / name).symlink_to(shutil.which(name) or f"/bin/{name}")
+    environment = {"PATH": str(machine.bin), "STATE": str(machine.state)}
+    script = str(CHECKOUT / "installer" / "test_programs")
+    # Without the system's own sbin, which may have them.
+    text = Path(script).read_text("utf-8").replace("PATH=$PATH:/usr/sbin:/sbin\n", "")
+    return subprocess.run(
+        ["/bin/sh", "-c", text, script, str(folder)],
+        env=environment, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60,
+    )  # fmt: skip
+
+
+def test_the_tests_proxies_are_unpacked_and_never_installed(machine: Machine, tmp_path: Path) -> None:
+    machine.program("apt-get", APT_SIMULATED)
+    folder = tmp_path / "programs"
+    done = unpack(machine, folder)
+    assert done.returncode == 0, done.stderr
+    assert [line for line in machine.log() if "install" in line and "-s" not in line.split()] == []
+    assert [line for line in machine.log() if line.startswith("dpkg")] == [
+        "dpkg -x libecap3.deb", "dpkg -x nginx.deb", "dpkg -x squid.deb",
+    ]  # fmt: skip
+    moved = tmp_path / "elsewhere"
+    folder.rename(moved)
+    said = subprocess.run([moved / "usr/sbin/squid", "-v", "a b"], capture_output=True, text=True, check=True)
+    assert said.stdout == f"squid {moved}/usr/lib/any -v a b\n"
+
+
+def test_where_they_cannot_be_had_that_is_said_and_is_no_error(machine: Machine, tmp_path: Path) -> None:
+    machine.program("apt-get", APT_SIMULATED)
+    (machine.state / "broken").touch()
+    done = unpack(machine, tmp_path / "programs")
+    assert (done.returncode, (tmp_path / "programs").exists()) == (0, False)
+    assert "Not to be had for the tests, which skip what needs them: squid nginx" in done.stdout
+    (machine.bin / "apt-get").unlink()
+    assert "this system has no apt-get" in unpack_again(machine, tmp_path / "programs")
+
+
+def unpack_again(machine: Machine, folder: Path) -> str:
+    for name in ("sed", "grep", "mkdir", "mv", "find", "dpkg"):
+        (machine.bin / name).unlink()
+    return unpack(machine, folder).stdout
+
+
+def test_what_the_system_has_is_not_unpacked(machine: Machine, tmp_path: Path) -> None:
+    for name in ("squid", "nginx"):
+        machine.program(name, LOGGED)
+    assert unpack(machine, tmp_path / "programs").returncode == 0
+    assert (machine.log(), (tmp_path / "programs").exists()) == ([], False)

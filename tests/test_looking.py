@@ -188,6 +188,12 @@ def test_a_proxy_of_our_own_needs_root(there: Office) -> None:
         look(there)
 
 
+def purge(proxy: Connected, root: str = REPOSITORY) -> tuple[Question, ...]:  # noqa: F811
+    assert proxy.host.cache is not None
+    one = fullness.Fullness(proxy, proxy.host.cache, root, lambda operation, stop: None)
+    return looking.purge(one, proxy, Stop())
+
+
 @pytest.mark.parametrize(
     ("services", "kind"), [("/srv/lab", None), (None, "missing"), ("/srv/lab", "denied")]
 )
@@ -197,10 +203,10 @@ def test_a_folder_that_our_own_proxy_will_make_is_no_question(services: str | No
 
     one = connected("proxy", Role.PROXY, {"cache.list": refused}, services=services, cache=CACHE)
     if kind is None:
-        assert looking.purge(one, CACHE, REPOSITORY, Stop()) == ()
+        assert purge(one) == ()
     else:
         with pytest.raises(AgentRefused):
-            looking.purge(one, CACHE, REPOSITORY, Stop())
+            purge(one)
 
 
 def test_a_name_in_a_cache_is_one_harmless_line(there: Office) -> None:
@@ -226,12 +232,12 @@ def test_of_a_real_cache_only_what_is_below_the_root_would_go(
 
     cache = Cache(kind="apache-disk", folder=str(folder))
     one = connected("proxy", Role.PROXY, {"cache.list": _listed}, cache=cache)
-    (asked,) = looking.purge(one, cache, f"http://127.0.0.1:{origin}/plain/", Stop())
+    (asked,) = purge(one, f"http://127.0.0.1:{origin}/plain/")
     assert asked.text.startswith("11 objects (")
     assert asked.text.endswith("3 objects of others stay untouched.")
     assert len(asked.details) == 10
     assert {url.rstrip("?") for url in asked.details} <= set(urls)
-    assert looking.purge(one, cache, f"http://127.0.0.1:{origin}/svn/", Stop()) == ()
+    assert purge(one, f"http://127.0.0.1:{origin}/svn/") == ()
 
 
 # ---- a real lab, taken for one of others

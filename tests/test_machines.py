@@ -22,6 +22,7 @@ from lab.events import (
     Event,
     HostSeen,
     LineProved,
+    Noted,
     Outcome,
     OutputSeen,
     RunFinished,
@@ -290,3 +291,28 @@ def test_connections_cut_from_outside_end_the_run_at_once(lab: Embedded, drivers
     assert isinstance(last, RunFinished)
     assert last.outcome is Outcome.FAILED
     testbed.cut()  # once more, after the end: nothing happens
+
+
+@pytest.mark.lab
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize("role", [Role.SERVER])
+def test_after_a_lost_connection_the_run_goes_on(
+    lab: Embedded, role: Role, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The trial that it met fails; the hosts are made ready anew, and every trial after it counts."""
+    before = Hosts.of(lab.folder)
+    wanted = experiment(lines=(FAST,), operations=("get",), states=(DISABLED, FULL), attempts=4, warm_up=1)
+    bed = Machines(lab.lab, lease_s=6)
+    seen: list[Event] = []
+    for event in runner.run(wanted, bed, Stop()):
+        seen.append(event)
+        if isinstance(event, CommandStarted) and event.trial == 3:
+            next(one for one in bed._reached if one.host.role is role).connection.close()
+    assert seen[-1].outcome == Outcome.DONE, seen[-1]  # type: ignore[attr-defined]
+    ended = [event for event in seen if isinstance(event, TrialFinished)]
+    assert [one.trial for one in ended] == list(range(1, 9))
+    failed = [one.trial for one in ended if one.standing is Standing.FAILED]
+    assert failed == [3], [one.reason for one in ended]
+    assert any("connected to again" in one.text for one in seen if isinstance(one, Noted))
+    assert sum(isinstance(one, LineProved) for one in seen) == 2, "proved again after the loss of contact"
+    real_runs.await_same(lab.folder, before)

@@ -116,8 +116,13 @@ def test_a_good_profile_is_read_whole() -> None:
         ("sudo = true", 'root = "su"', "unknown way to root `su`"),
         (', folder = "/var/cache/branchlab"', "", "minsk.toml:14: hosts.proxy.cache: `folder` is missing"),
         ('"/var/cache/branchlab"', '"cache"', "hosts.proxy.cache.folder: `cache` is no folder of its own"),
+        ("apache-disk", "command", "minsk.toml:14: hosts.proxy.cache: `list` is missing: write list = ["),
+        ("apache-disk", "folder", "`owns` is missing: write owns = true, if everything in this folder may"),
+        ('", folder =', '", owns = true, folder =', "a cache of kind apache-disk has no `owns`: take it out"),
+        (', folder = "/var/cache/branchlab"', ', purge = ["x"]', "`folder` is missing"),
+        ('"/var/cache/branchlab"', '"/var/cache/branchlab", owns = 1', "hosts.proxy.cache.owns: `1`"),
         ('"/var/cache/branchlab"', '"/"', "`/` is no folder of its own"),
-        ("cache = {", "# cache = {", "minsk.toml:10: hosts.proxy: the folder of its cache is missing"),
+        ("cache = {", "# cache = {", "minsk.toml:10: hosts.proxy: its cache is missing"),
         ('"http://proxy.office.example.com:8081"', '"proxy:8081"', "is no address of a proxy: write"),
         ('"http://proxy.office.example.com:8081"', '"http://u:p@x:1"', "without a password"),
         (
@@ -442,6 +447,11 @@ def test_a_repository_as_it_is_is_read_with_its_scratch_place() -> None:
             '# "',
             "minsk.toml:21: experiments.1: check-out and check-in would change the repository",
         ),
+        (
+            'scratch = "',
+            '# "',
+            'write scratch = "http://svn.example.com:8080/project/branchlab-scratch", a place',
+        ),
         ('scratch = "', '# "', "branchlab scratch PROFILE"),
         ("vcs =", 'data = "quick"\nvcs =', 'minsk.toml:26: experiments.1.scratch: data = "quick" makes a'),
         ("vcs =", 'data = "quick"\nvcs =', "is no place where BranchLab can serve a repository"),
@@ -480,3 +490,40 @@ def test_neither_data_nor_a_repository_is_no_experiment() -> None:
     )
     assert len(lines) == 1
     assert "neither data nor a repository is named" in lines[0]
+
+
+@pytest.mark.parametrize(
+    ("table", "cache"),
+    [
+        ('kind = "squid", folder = "/var/spool/squid"', Cache(kind="squid", folder="/var/spool/squid")),
+        (
+            'kind = "folder", folder = "/p4p/cache", owns = true',
+            Cache(kind="folder", folder="/p4p/cache", owns=True),
+        ),
+        (
+            'kind = "command", list = ["ls", "/x"], purge = ["rm", "{url}"]',
+            Cache(kind="command", list=("ls", "/x"), purge=("rm", "{url}")),
+        ),
+    ],
+)
+def test_each_kind_of_cache_has_keys_of_its_own(table: str, cache: Cache) -> None:
+    text = changed('kind = "apache-disk", folder = "/var/cache/branchlab"', table)
+    assert parsed(text).lab.one(Role.PROXY).cache == cache
+
+
+@pytest.mark.parametrize(
+    ("table", "told"),
+    [
+        ('kind = "squid"', "`folder` is missing: write folder ="),
+        (
+            'kind = "folder", folder = "/p4p", owns = true',
+            "is of a proxy that is used as it is: take `services` out",
+        ),
+        ('kind = "command", list = [""], purge = ["x"]', "`list` is a program and its words"),
+        ('kind = "command", list = ["x"], purge = []', "`purge` is missing"),
+    ],
+)
+def test_a_cache_that_no_proxy_of_our_own_could_have_is_refused(table: str, told: str) -> None:
+    old = 'cache = { kind = "apache-disk", folder = "/var/cache/branchlab"'
+    text = changed(old, f'services = "/srv/x"\ncache = {{ {table}')
+    assert any(told in line for line in refused(text)), refused(text)

@@ -80,6 +80,8 @@ def test_what_is_not_done_is_not_on_the_page() -> None:
     assert not any("the line towards" in row[0] for row in rows("server", text))
     assert "Nothing: neither a line nor a cache is changed." in text
     assert "--agree" not in text
+    assert not any("filled and purged" in row[0] for row in rows("proxy", text))
+    assert any("filled and purged" in row[0] for row in rows("proxy", page()))
     own = replace(PROXY, services=None)
     assert not any(
         "Apache" in row[0] for row in rows("proxy", page(replace(LAB, hosts=(SERVER, own, LAB.hosts[2]))))

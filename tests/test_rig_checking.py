@@ -14,7 +14,7 @@ from stand_in_hosts import connected
 from lab import embedded, machines
 from lab.embedded import Embedded
 from lab.errors import AgentRefused, HostTrouble
-from lab.model import Host, Lab, Line, Role
+from lab.model import Cache, Host, Lab, Line, Role
 from lab.rig import checking
 from lab.rig import hosts as rig_hosts
 from lab.rig.checking import Checked
@@ -25,6 +25,8 @@ ALL = {
     "svn": "1.14.2",
     "apache2": "2.4",
     "htcacheclean": "",
+    "squid": "6.13",
+    "nginx": "1.22.1",
     "svnadmin": "1.14.2",
     "tc": "6.1",
     "nft": "1.0.6",
@@ -81,6 +83,14 @@ def test_a_host_whose_service_is_the_users_own_needs_no_programs_for_ours(role: 
     assert all(one.ok for one in seen(role, without=tool))
 
 
+@pytest.mark.parametrize(("kind", "tool"), [("squid", "squid"), ("nginx-proxy-cache", "nginx")])
+def test_a_proxy_of_our_own_needs_the_program_of_its_cache(kind: str, tool: str) -> None:
+    given = {"services": "/srv/lab", "cache": Cache(kind=kind, folder="/var/cache/lab")}
+    (missing,) = (one for one in seen(Role.PROXY, without=tool, **given) if not one.ok)
+    assert missing.text == f"{tool} is missing"
+    assert all(one.ok for one in seen(Role.PROXY, without="apache2", **given))
+
+
 def test_where_nothing_may_be_changed_nothing_has_to_be_there_to_count() -> None:
     assert all(one.ok for one in seen(Role.CLIENT, without="nft", root="none"))
 
@@ -90,6 +100,17 @@ def test_a_server_that_cannot_be_changed_can_hold_no_line(role: Role) -> None:
     (missing,) = (one for one in seen(role, root="none") if not one.ok)
     assert "no line can be limited" in missing.text
     assert 'root = "sudo"' in missing.advice
+
+
+def test_what_the_ssh_configuration_says_without_effect_is_named_once() -> None:
+    one = connected(
+        "host", Role.CLIENT, {"leases": lambda args: {"leases": []}}, facts={**FACTS, "tools": ALL}
+    )
+    one.connection.unheeded = ("VerifyHostKeyDNS yes", "RequiredRSASize 4096")  # type: ignore[misc]
+    (found,) = (seen for seen in checking._host(one) if "VerifyHostKeyDNS" in seen.text)
+    assert found.ok
+    assert found.text.endswith("VerifyHostKeyDNS yes; RequiredRSASize 4096")
+    assert found.advice
 
 
 def test_what_earlier_runs_left_is_told_and_is_no_fault() -> None:

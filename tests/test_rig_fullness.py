@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
 import pytest
-from stand_in_hosts import Args, StandInAgent, connected, root
+from stand_in_hosts import Args, StandInAgent, agent, connected, root
 
 from lab import design
 from lab.errors import Stopped, TrialFailed
@@ -33,6 +33,7 @@ class Cached:
     store: dict[str, int] = field(default_factory=lambda: {OTHER: 999})
     too_large: set[str] = field(default_factory=set)
     fills: list[str] = field(default_factory=list)
+    others: int = 0
 
     def fill(self, operation: str, stop: Stop) -> None:
         stop.check()
@@ -47,10 +48,19 @@ class Cached:
         return {
             "events": [("objects", {"objects": objects[n : n + 50]}) for n in range(0, len(objects), 50)],
             "objects": len(objects),
+            "others": self.others,
         }
+
+    def told(self, args: Args) -> Args:
+        """As `listed`, of any kind of cache."""
+        return self.listed({"kind": "apache-disk", "folder": "/var/cache/lab"})
 
     def purged(self, args: Args) -> Args:
         assert (args["kind"], args["folder"]) == ("apache-disk", "/var/cache/lab")
+        return self.gone(args)
+
+    def gone(self, args: Args) -> Args:
+        """As `purged`, of any kind of cache."""
         there = [one for one in args["urls"] if self.store.pop(one, None) is not None]
         return {"removed": len(there), "already_gone": len(args["urls"]) - len(there)}
 
@@ -222,3 +232,70 @@ def test_whatever_share_is_asked_what_is_brought_holds(world: World) -> None:
     )
     for full in shares:
         assert bring(full).holds(ProxyState(full=full), 150), full
+
+
+# ---- each kind of cache
+
+
+@pytest.mark.parametrize(
+    ("cache", "by_root", "told"),
+    [
+        (
+            Cache(kind="squid", folder="/var/spool/squid"),
+            True,
+            {"kind": "squid", "folder": "/var/spool/squid", "port": 3128, "host": "192.0.2.7"},
+        ),
+        (Cache(kind="nginx-proxy-cache", folder="/n"), True, {"kind": "nginx-proxy-cache", "folder": "/n"}),
+        (
+            Cache(kind="folder", folder="/p4p", owns=True),
+            False,
+            {"kind": "folder", "folder": "/p4p", "owns": True},
+        ),
+        (
+            Cache(kind="command", list=("ls",), purge=("rm", "{url}")),
+            False,
+            {"kind": "command", "list": ["ls"], "purge": ["rm", "{url}"]},
+        ),
+    ],
+)
+def test_each_kind_is_told_what_it_needs_by_the_agent_that_may(
+    cache: Cache, by_root: bool, told: Args
+) -> None:
+    empty = {"cache.list": lambda args: {"events": [], "objects": 0}}
+    proxy = connected("proxy", Role.PROXY, empty, url="http://192.0.2.7:3128")
+    Fullness(proxy, cache, ORIGIN, lambda operation, stop: None).learn("get", Stop())
+    assert root(proxy).args("cache.list")[:1] == ([told] if by_root else [])
+    assert agent(proxy).args("cache.list")[:1] == ([] if by_root else [told])
+
+
+@pytest.mark.parametrize("kind", ["folder", "command"])
+def test_where_objects_have_no_urls_all_that_appears_is_the_list(kind: str) -> None:
+    cached = Cached()
+    proxy = connected(
+        "proxy", Role.PROXY, {"cache.list": cached.told, "cache.purge": cached.gone}, root="none"
+    )
+    cache = Cache(kind=kind, folder="/p4p", owns=True, list=("ls",), purge=("rm",))
+    one = Fullness(proxy, cache, ORIGIN, cached.fill)
+    # The profile said that all of it may go: what somebody else had there is purged too.
+    assert one.learn("get", Stop()).objects == 150
+    assert OTHER not in cached.store
+    assert one.bring("get", NINETY, 7, Stop()).full == 90.0
+
+
+def test_keys_that_name_no_url_are_told_apart_from_a_cache_that_stores_nothing(world: World) -> None:
+    world.cached.wants["get"] = ()
+    assert world.fullness.learn("get", Stop()).objects == 0
+    world.cached.others = 12
+    with pytest.raises(TrialFailed, match="12 files whose keys name no URL") as caught:
+        world.fullness.learn("get", Stop())
+    assert "proxy_cache_key" in caught.value.advice
+
+
+def test_at_the_end_an_office_keeps_what_the_run_brought_in_of_its_own_repository(world: World) -> None:
+    world.fullness.learn("get", Stop())
+    passing = url("svn/place/run-0a1b2c3d/work/a.txt")
+    world.cached.store[passing] = 7
+    world.fullness.clear("/run-0a1b2c3d/")
+    assert world.cached.keys() == set(GET)
+    world.fullness.clear()
+    assert world.cached.store == {OTHER: 999}

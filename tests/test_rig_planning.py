@@ -162,3 +162,26 @@ def test_a_repository_of_our_own_needs_a_place() -> None:
     with pytest.raises(BadInput, match="has no place for it") as caught:
         told(Lab(name="Office", hosts=(homeless, PROXY, DESK)))
     assert "services" in caught.value.advice
+
+
+@pytest.mark.parametrize(
+    ("cache", "services", "told_"),
+    [
+        (Cache(kind="squid", folder="/sq"), "/srv/lab", "start a Squid of its own in /srv/lab/caching-proxy"),
+        (
+            Cache(kind="squid", folder="/sq"),
+            None,
+            "list and fill objects of the repository in /sq; have Squid purge",
+        ),
+        (Cache(kind="nginx-proxy-cache", folder="/n"), "/srv/lab", "start an nginx of its own in"),
+        (Cache(kind="folder", folder="/p4p", owns=True), None, "list, fill and purge all files in /p4p"),
+        (Cache(kind="command", list=("find", "/a b"), purge=("rm", "{url}")), None, "find '/a b'"),
+        (Cache(kind="command", list=("find", "/a b"), purge=("rm", "{url}")), None, "rm '{url}'"),
+    ],
+)
+def test_what_is_done_with_a_cache_is_told_by_its_kind(
+    cache: Cache, services: str | None, told_: str
+) -> None:
+    own = replace(PROXY, cache=cache, services=services)
+    plan = told(replace(LAB, hosts=(SERVER, own, DESK)))
+    assert any(text.startswith(told_) for text in plan["proxy"]), plan["proxy"]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import time
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -178,9 +180,38 @@ def test_a_repository_that_asks_for_a_password_is_refused_in_plain_words(lab: Em
         with pytest.raises(BadInput, match="asks for a user and a password") as caught:
             scratch.make(lab.lab, wanted, DRIVER)
         assert "no cache may store" in caught.value.advice
-        if when == "reads":
-            assert "asks for a user and a password" in failed(lab, wanted).reason
-        assert locked.newest() == 100
+        # Made by somebody who has a password: reading is free, and the run's first change is refused.
+        locked.svn("mkdir", "-m", "by hand", "/branchlab-scratch")
+        _marked_by_hand(locked)
+        assert "asks for a user and a password" in failed(lab, wanted).reason
+        assert locked.newest() == 102
+
+
+def _marked_by_hand(repository: Repository) -> None:
+    url = repository.folder.as_uri()
+    uuid = repository.svn("info", "--show-item", "repos-uuid", "/trunk").strip()
+    mark = ["svnmucc", "-m", "by hand", "propset", scratch.MARK, f"{uuid} /branchlab-scratch"]
+    subprocess.run([*mark, f"{url}/branchlab-scratch"], check=True, capture_output=True)
+
+
+def test_a_server_on_which_nobody_can_lock_is_found_out_before_any_trial(lab: Embedded) -> None:
+    with own_repository.served(lab, password="never", port=PORT + 1) as free:
+        url = f"http://{{server}}:{PORT + 1}/svn"
+        wanted = own(repository=f"{url}/trunk", scratch=f"{url}/branchlab-scratch")
+        scratch.make(lab.lab, wanted, DRIVER)
+        newest = free.newest()
+        *seen, last = runner.run(wanted, Machines(lab.lab), Stop())
+        assert isinstance(last, RunFinished)
+        assert "locks no file in the scratch place" in last.reason, last
+        assert "only locks for users who have a name" in last.advice
+        assert not [event for event in seen if isinstance(event, CommandStarted)]
+        assert free.newest() == newest + 2
+        committed = own(
+            repository=f"{url}/trunk", scratch=f"{url}/branchlab-scratch", operations=("check-in",)
+        )
+        *_, last = runner.run(committed, Machines(lab.lab), Stop())
+        assert isinstance(last, RunFinished)
+        assert last.outcome is Outcome.DONE
 
 
 # A run
@@ -290,8 +321,6 @@ attempts = 20
 
 
 def _await_locks(repository: Repository) -> None:
-    import time
-
     end = time.monotonic() + real_runs.PATIENCE_S
     while len(repository.locks()) < 5:
         assert time.monotonic() < end

@@ -119,6 +119,7 @@ def test_services_get_their_places_ports_and_whom_they_serve() -> None:
     (proxy,) = root(hosts[1]).args("service.start")
     assert (proxy["folder"], proxy["port"]) == ("/srv/proxy/caching-proxy", 8081)
     assert proxy["options"] == {
+        "engine": "apache",
         "cache": "/var/cache/lab",
         "allow": ["198.51.100.11", "2001:db8::11", "198.51.100.12", "198.51.100.2"],
         "origin_ports": [80],
@@ -429,3 +430,59 @@ def test_the_runs_folder_goes_at_the_end_also_when_making_it_failed() -> None:
     one.clear()
     assert changing(machine)[-1] == f"delete {PLACE}/run-{one._token}"
     assert machine.folders == []
+
+
+def test_a_folder_that_cannot_be_deleted_is_told_and_the_rest_is_cleared(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    machine = Somebodys()
+    one = own_place(machine)
+    list(one.set_up(Stop()))
+    machine.fails = {"svn delete": 1}
+    one.clear()
+    assert f"{PLACE}/run-{one._token} stays there until the next run" in caplog.text
+    assert (machine.folders, machine.services) == ([], [])
+
+
+def test_what_only_reads_has_no_place_and_changes_nothing() -> None:
+    machine = Somebodys()
+    one = own_place(machine, operations=("get", "diff"), scratch=None)
+    list(one.set_up(Stop()))
+    one.prepare(trial("get"), Stop())
+    one.clear()
+    assert changing(machine) == []
+
+
+@pytest.mark.parametrize(
+    ("seen", "told"),
+    [
+        ({}, ""),
+        (
+            {"desk-2": ["203.0.113.5"]},
+            "for desk-2, svn.example.com is 203.0.113.5, and the profile says that server",
+        ),
+        ({"proxy": ["198.51.100.1", "2001:db8::5"]}, "for proxy, svn.example.com is 2001:db8::5"),
+        ({"desk": []}, "for desk, svn.example.com is unknown"),
+    ],
+)
+def test_a_name_must_mean_the_server_for_every_office_host(seen: dict[str, list[str]], told: str) -> None:
+    """Else the line would not touch what goes there, and nobody would count it."""
+    machine = Somebodys()
+    hosts = hosts_of(machine)
+    for one in hosts:
+        found = seen.get(one.name, ["198.51.100.1"])
+        agent(one).verbs = {
+            **agent(one).verbs,
+            "probe.resolve": lambda args, found=found: {"addresses": found},
+        }
+    wanted = experiment(data=None, repository="http://svn.example.com/svn/project/trunk", operations=("get",))
+    one_place = Workplace(hosts, wanted, vcs.driver("subversion"))
+    if not told:
+        one_place.look(Stop())
+        assert agent(hosts[0]).args("probe.resolve") == []
+        return
+    with pytest.raises(BadInput, match="neither limited nor counted") as caught:
+        one_place.look(Stop())
+    assert str(caught.value).startswith(told)
+    assert "198.51.100.1" in str(caught.value)
+    assert machine.ran == []

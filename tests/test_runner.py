@@ -9,7 +9,7 @@ import pytest
 from fake_testbed import FakeTestbed, small
 
 from lab import runner
-from lab.errors import BadInput, HostUnreachable, LabError, TrialFailed
+from lab.errors import BadInput, ConnectionLost, HostUnreachable, LabError, TrialFailed
 from lab.events import (
     Event,
     Noted,
@@ -137,6 +137,45 @@ def test_a_host_out_of_reach_fails_the_run_with_advice() -> None:
     assert end.advice == HostUnreachable.advice
     assert len(results(events)) == 3
     assert bed.log[-2:] == ["restore 4", "close"]
+
+
+def test_a_lost_connection_fails_its_trial_and_the_hosts_are_made_ready_anew() -> None:
+    bed = FakeTestbed(at={4: ConnectionLost("silent for 15 s", host="proxy")})
+    events = told(bed)
+    assert last(events).outcome is Outcome.DONE
+    assert [one.trial for one in results(events)] == list(range(1, TRIALS + 1))
+    lost = results(events)[3]
+    assert (lost.standing, lost.reason) == (Standing.FAILED, "proxy: silent for 15 s")
+    assert bed.log.count("open") == bed.log.count("close") == 2
+    where = bed.log.index("restore 4")
+    assert bed.log[where : where + 4] == ["restore 4", "close", "open", "prepare 5"]
+    notes = [one for one in events if isinstance(one, Noted) and "connected to again" in one.text]
+    assert [one.grade for one in notes] == ["trouble"]
+
+
+def test_connections_that_are_lost_again_and_again_fail_the_run() -> None:
+    lost = {number: ConnectionLost("silent", host="proxy") for number in range(2, TRIALS)}
+    bed = FakeTestbed(at=lost)
+    events = told(bed)
+    assert (last(events).outcome, last(events).reason) == (Outcome.FAILED, "proxy: silent")
+    assert len(results(events)) == 2 + runner.AGAIN
+    assert bed.log.count("open") == 1 + runner.AGAIN
+
+
+@pytest.mark.parametrize("trial", ["first", "last", "stopped"])
+def test_where_going_on_makes_no_sense_a_lost_connection_fails_the_run(trial: str) -> None:
+    stop = Stop()
+    number = TRIALS if trial == "last" else 4
+    bed = FakeTestbed(at={number: ConnectionLost("silent")})
+    if trial == "first":
+        bed = FakeTestbed(opening=ConnectionLost("silent"))
+    events: list[Event] = []
+    for event in runner.run(small(), bed, stop):
+        events.append(event)
+        if trial == "stopped" and isinstance(event, TrialStarted) and event.trial == number:
+            stop.request()
+    assert last(events).outcome in (Outcome.FAILED, Outcome.STOPPED)
+    assert bed.log.count("open") == 1
 
 
 def test_failing_to_connect_fails_the_run() -> None:

@@ -19,7 +19,7 @@ import two_apaches
 from two_apaches import PROXY, SERVER, Promises, Services, free_port, place, repository, services
 
 from lab.recipes import QUICK
-from ssh_agents import apache, grounds, service
+from ssh_agents import access_log, apache, grounds, service
 from ssh_agents.protocol import Refused
 
 needs_apache = pytest.mark.skipif(bool(two_apaches.missing()), reason="missing: " + two_apaches.missing())
@@ -153,7 +153,7 @@ half a line
 
 
 def test_a_log_is_summed_by_what_became_of_the_requests() -> None:
-    found = apache.summary(LINES)
+    found = access_log.summary(LINES, apache.requests(LINES))
     lines = found.pop("lines")
     assert found == {
         "requests": 4,
@@ -273,7 +273,7 @@ def test_an_undo_ends_orphans_too_and_can_be_done_twice(both: Services) -> None:
 @needs_apache
 @lab
 def test_an_undo_hits_no_other_process(folder: Path) -> None:
-    decoy = folder / "svn-server" / "httpd-1.conf"
+    decoy = folder / "svn-server" / "apache-1.conf"
     other = subprocess.Popen(["sleep", "60", str(decoy)], stderr=subprocess.DEVNULL)
     try:
         entry = {"kind": "service", "service": "svn-server", "folder": str(folder / "svn-server")}

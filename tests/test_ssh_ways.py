@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import select
 import shlex
 import shutil
 import socket
@@ -11,7 +12,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from pathlib import Path
 
 import pytest
@@ -19,6 +20,7 @@ import pytest
 from lab import agents, ssh
 from lab.errors import BadInput, ConnectionLost, HostUnreachable
 from lab.model import Host, Role
+from lab.ssh import process
 from tests import sshd
 from tests.netns import ROOT, SERVER, office
 
@@ -150,6 +152,72 @@ def test_a_server_that_hangs_up_at_first_is_tried_again(server: sshd.Sshd) -> No
     assert len(calls) == 3
 
 
+@lab_only
+def test_a_firewall_that_forgets_idle_connections_sees_none(server: sshd.Sshd, tmp_path: Path) -> None:
+    """A fake firewall cuts what is idle for 4 s, as real ones do after minutes."""
+    config = tmp_path / "config"
+    over = threading.Event()
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        config.write_text(
+            f"Host bench\n HostName 127.0.0.1\n Port {listener.getsockname()[1]}\n ServerAliveInterval 1\n"
+            " ServerAliveCountMax 9\n"
+        )
+
+        def relay() -> None:
+            outer, _ = listener.accept()
+            with (
+                suppress(ConnectionError),
+                outer,
+                socket.create_connection(("127.0.0.1", server.port)) as inner,
+            ):
+                while not over.is_set():
+                    ready, _, _ = select.select([outer, inner], [], [], 4)
+                    if not ready:
+                        return
+                    for one in ready:
+                        data = one.recv(65536)
+                        if not data:
+                            return
+                        (inner if one is outer else outer).sendall(data)
+
+        thread = threading.Thread(target=relay)
+        thread.start()
+        try:
+            connection = ssh.connect(server.host(ssh="bench"), config=config)
+            time.sleep(10)
+            sends(connection)
+        finally:
+            over.set()
+            thread.join(30)
+
+
+@lab_only
+def test_a_jump_host_that_cannot_reach_the_target_says_so(server: sshd.Sshd, tmp_path: Path) -> None:
+    config = tmp_path / "config"
+    config.write_text(
+        f"Host gate\n HostName 127.0.0.1\n Port {server.port}\n IdentityFile {server.key}\n"
+        "Host bench\n HostName 127.0.0.1\n Port 1\n ProxyJump gate\n"
+    )
+    known = tmp_path / "known"
+    known.write_text(f"[127.0.0.1]:{server.port} {server.host_key()}\n")
+    with pytest.raises(HostUnreachable, match="could not be reached from its jump host"):
+        ssh.connect(server.host(ssh="bench"), config=config, known_hosts=[known])
+
+
+@lab_only
+def test_a_host_that_never_begins_is_not_waited_for(
+    server: sshd.Sshd, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(process, "BEGIN_S", 0.5)
+    with ssh.connect(server.host()) as connection:
+        table = connection._wired[0].wire._channel_handler_table
+        with monkeypatch.context() as deaf:
+            deaf.setitem(table, 99, lambda channel, message: None)  # its answers get lost
+            with pytest.raises(ConnectionLost, match="could not be started"):
+                connection.start(["true"])
+        assert connection.run(["echo", "in"]).out == b"in\n"
+
+
 # Few sessions
 
 
@@ -254,6 +322,7 @@ from pathlib import Path
 from lab import agents, ssh
 from lab.errors import ConnectionLost
 from lab.model import Host, Role
+from lab.ssh import process
 host = Host(name="bench", role=Role.CLIENT, ssh=sys.argv[1], key=sys.argv[2], host_key=sys.argv[3])
 connection = ssh.connect(host)
 agent = agents.started(connection)

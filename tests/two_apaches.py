@@ -46,7 +46,7 @@ def missing() -> str:
     """What the tests with real services lack here; empty if nothing."""
     tools = [tool for tool in ("svn", "svnadmin") if shutil.which(tool) is None]
     try:
-        apache.program()
+        apache.found()
         for kind in apache.MODULES:
             apache.modules(kind)
     except protocol.Refused as refused:

@@ -104,7 +104,8 @@ def is_own(lab: Lab) -> bool:
     except (OSError, ValueError):
         return False
     sockets = {f"unix:{host.ssh}" for host in planned.hosts}
-    caches = [Path(host.cache.folder) for host in lab.hosts if host.cache is not None]
+    # A cache without a folder is reached by commands of the user's own.
+    caches = [Path(host.cache.folder or "/") for host in lab.hosts if host.cache is not None]
     return (
         Path(planned.folder) == folder
         and all(host.ssh in sockets for host in lab.hosts)

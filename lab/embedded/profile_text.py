@@ -90,7 +90,7 @@ def text(hosts: tuple[Host, ...]) -> str:
             lines += [f"{name} = {_quoted(value)}"] if value is not None else []
         if host.cache is not None:
             lines.append(
-                f"cache = {{ kind = {_quoted(host.cache.kind)}, folder = {_quoted(host.cache.folder)} }}"
+                f"cache = {{ kind = {_quoted(host.cache.kind)}, folder = {_quoted(host.cache.folder or '')} }}"
             )
         for name in ("url", "services", "delay"):
             value = getattr(host, name)

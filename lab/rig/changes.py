@@ -75,7 +75,7 @@ def _what(lab: Lab, experiment: Experiment, duration: str) -> list[str]:
 def _host(lab: Lab, host: Host, experiment: Experiment) -> list[str]:
     rights = {"none": "nothing here is done as root", "direct": "logs in as root, or has the rights already"}
     addresses = ", ".join(address for address in (host.address, host.address6) if address) or "no address"
-    changes = [*_leased(lab, host, experiment), *_kept(host)]
+    changes = [*_leased(lab, host, experiment), *_kept(host, experiment)]
     return [
         f"### {host.name} ({host.role.value}, {addresses})",
         "",
@@ -117,16 +117,17 @@ def _leased(lab: Lab, host: Host, experiment: Experiment) -> Iterator[tuple[str,
         yield "bytes counted per host (nftables table `inet branchlab`)", "the table deleted", soon
 
 
-def _kept(host: Host) -> Iterator[tuple[str, str, str]]:
+def _kept(host: Host, experiment: Experiment) -> Iterator[tuple[str, str, str]]:
     """What is no lease's: it stays, or only the end of a run removes it."""
-    if host.role is Role.PROXY and host.cache is not None:
+    cache = host.cache if host.role is Role.PROXY else None
+    if cache and any(state.enabled for state in experiment.states):
         yield (
-            f"objects of the repository filled and purged in {host.cache.folder}",
+            f"objects of the repository filled and purged in {cache.folder}",
             "what the run brought in is purged at its end",
             "until the next run, or the cache's own cleaning, if the run was killed",
         )
-        if host.services:
-            yield f"the folder {host.cache.folder}", "kept empty for the next run", "until `branchlab forget`"
+    if cache and host.services:
+        yield f"the folder {cache.folder}", "kept empty for the next run", "until `branchlab forget`"
     yield (
         "the agent, in the user's cache folder (`~/.cache/branchlab`)",
         "kept for the next run",

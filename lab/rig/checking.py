@@ -27,6 +27,8 @@ NEEDED_FOR_SERVICES = {
     Role.SERVER: {"apache2": "apache2-bin and libapache2-mod-svn", "svnadmin": "subversion"},
 }
 """More of them where BranchLab is to start the service itself."""
+ENGINES = {"squid": {"squid": "squid"}, "nginx-proxy-cache": {"nginx": "nginx"}}
+"""What a proxy of its own needs instead, by the kind of its cache."""
 
 
 def service_folders(host: Host) -> list[str]:
@@ -44,6 +46,12 @@ class Checked:
     ok: bool
     text: str
     advice: str = ""
+
+
+def needed_for_services(host: Host) -> dict[str, str]:
+    """Tools and the Debian packages that bring them, for what BranchLab starts itself on this host."""
+    usual = NEEDED_FOR_SERVICES.get(host.role, {})
+    return ENGINES.get(host.cache.kind, usual) if host.role is Role.PROXY and host.cache else usual
 
 
 def check(lab: Lab, experiment: Experiment | None, passwords: Passwords | None = None) -> tuple[Checked, ...]:
@@ -79,7 +87,7 @@ def _host(one: Connected) -> Iterator[Checked]:
         )
     needed = dict(NEEDED[one.host.role])
     if one.host.services:
-        needed |= NEEDED_FOR_SERVICES.get(one.host.role, {})
+        needed |= needed_for_services(one.host)
     if one.root is not None:
         needed |= NEEDED_TO_COUNT
     for tool, package in needed.items():

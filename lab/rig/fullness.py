@@ -6,11 +6,13 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
+from urllib.parse import urlsplit
 
-from lab import design
+from lab import caches, design
 from lab.errors import LabError, TrialFailed
 from lab.model import Cache, ProxyState
 from lab.rig.hosts import Connected
+from lab.rig.workplace import PROXY_PORT
 from lab.stop import Stop
 
 CHUNK = 2000
@@ -46,16 +48,21 @@ class Fullness:
     """Fills and purges the cache on the proxy host. `fill(operation)` runs it once through the proxy, unlimited.
 
     Only objects of the `origin` (the repository's root, `http://host:port/svn/`) are ever looked at or purged: what
-    others keep in the same cache stays.
+    others keep in the same cache stays. Where objects have no URLs, the profile says that all may go.
     """
 
     def __init__(
         self, proxy: Connected, cache: Cache, origin: str, fill: Callable[[str, Stop], None]
     ) -> None:
-        self._agent = proxy.root or proxy.agent
+        urls = caches.kind(cache.kind).urls
+        # What cannot be told to be a cache's is never deleted by root's agent, and no command is run by it.
+        self._agent = (proxy.root or proxy.agent) if urls else proxy.agent
         self._host = proxy.name
-        self._where = {"kind": cache.kind, "folder": cache.folder}
-        self._origin = origin
+        self._where = _where(cache, proxy)
+        self.origin = origin if urls else ""
+        self.folder = cache.folder or cache.kind
+        self._others = 0
+        """files in the cache that name no URL, when it was listed last"""
         self._fill = fill
         self._full: dict[str, dict[str, str]] = {}
         """operation -> key -> URL of its whole list"""
@@ -86,6 +93,8 @@ class Fullness:
         if not appeared and instead is not None and instead in self._full:
             self._full[operation] = self._full[instead]
             self._filler[operation] = instead
+        if not appeared and self._others and instead is None:
+            self._refuse_nameless()
         list_of = self._filler[operation]
         return Learnt(list_of, len(self._full[operation]), self._sizes[list_of])
 
@@ -112,10 +121,19 @@ class Fullness:
             purged=tuple(sorted(out)),
         )
 
-    def clear(self) -> None:
-        """Purge what the run brought in: objects of a repository that is about to go serve nobody."""
+    def clear(self, passing: str = "") -> None:
+        """Purge what serves nobody once the run is over: objects whose URL has `passing` in it; empty means all."""
         with suppress(LabError):
-            self._purge(self._present(Stop()), Stop())
+            gone = {key: one for key, one in self._present(Stop()).items() if passing in one["url"]}
+            self._purge(gone, Stop())
+
+    def _refuse_nameless(self) -> None:
+        raise TrialFailed(
+            f"nothing of the repository appeared in the cache, but {self._others} files whose keys name no URL",
+            host=self._host,
+            tried="ran the operation through the proxy with the limit lifted, then listed the cache",
+            advice='nginx keeps the URL with its usual proxy_cache_key "$scheme$proxy_host$request_uri".',
+        )
 
     def _refuse_missing(self, missing: list[str]) -> None:
         if missing:
@@ -127,19 +145,41 @@ class Fullness:
                 " needs a password, the address is https, or the server forbids storing.",
             )
 
-    def _present(self, stop: Stop) -> dict[str, dict[str, Any]]:
+    def standing(self, stop: Stop) -> tuple[dict[str, dict[str, Any]], int]:
+        """What is in the cache now: by key all that a run may purge, and how many objects there are of others."""
         found: dict[str, dict[str, Any]] = {}
+        others = 0
         with self._agent.stream("cache.list", self._where) as listing:
             for event, data in listing:
                 if event == "objects":
-                    ours = (one for one in data["objects"] if one["url"].startswith(self._origin))
+                    ours = [one for one in data["objects"] if one["url"].startswith(self.origin)]
                     found.update((one["key"], one) for one in ours)
+                    others += len(data["objects"]) - len(ours)
                 stop.check()
-        return found
+            self._others = (listing.result or {}).get("others", 0)
+        return found, others + self._others
+
+    def _present(self, stop: Stop) -> dict[str, dict[str, Any]]:
+        return self.standing(stop)[0]
 
     def _purge(self, objects: Mapping[str, dict[str, Any]], stop: Stop) -> None:
         urls = [one["url"] for one in objects.values()]
         for begin in range(0, len(urls), CHUNK):
             self._agent.ask(
-                "cache.purge", {**self._where, "urls": urls[begin : begin + CHUNK]}, timeout_s=120, stop=stop
+                "cache.purge", {**self._where, "urls": urls[begin : begin + CHUNK]}, timeout_s=240, stop=stop
             )
+
+
+def _where(cache: Cache, proxy: Connected) -> dict[str, Any]:
+    """What the agent is told of the cache, by its kind."""
+    where: dict[str, Any] = {"kind": cache.kind}
+    if cache.folder is not None:
+        where["folder"] = cache.folder
+    if cache.kind == "squid":
+        parts = urlsplit(proxy.host.url or "")
+        where |= {"port": parts.port or PROXY_PORT, "host": parts.hostname or ""}
+    if cache.kind == "folder":
+        where["owns"] = cache.owns
+    if cache.kind == "command":
+        where |= {"list": [*cache.list], "purge": [*cache.purge]}
+    return where

@@ -257,7 +257,7 @@ def rooted(connection: ssh.Connection, agent: Agent, passwords: Passwords) -> Ag
 
 TOOLS: dict[Role, list[str]] = {
     Role.CLIENT: ["svn", "nft"],
-    Role.PROXY: ["apache2", "htcacheclean", "nft"],
+    Role.PROXY: ["apache2", "htcacheclean", "squid", "nginx", "nft"],
     Role.SERVER: ["svnadmin", "apache2", "tc", "nft"],
     Role.ROUTER: ["tc", "nft"],
 }

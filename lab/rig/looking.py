@@ -8,8 +8,9 @@ from lab import recipes, units
 from lab.asking import Question
 from lab.credentials import Passwords
 from lab.errors import AgentRefused
-from lab.model import Cache, Experiment, Lab, Role
+from lab.model import Experiment, Lab, Role
 from lab.rig import checking, planning
+from lab.rig.fullness import Fullness
 from lab.rig.hosts import Connected, connected, only
 from lab.rig.line import HeldLine, Other, Standing
 from lab.rig.workplace import Workplace
@@ -44,7 +45,8 @@ def look(lab: Lab, experiment: Experiment, driver: Driver, passwords: Passwords)
         if any(state.enabled for state in experiment.states):
             proxy = only(hosts, Role.PROXY)
             if proxy.host.cache is not None:
-                found += purge(proxy, proxy.host.cache, workplace.origin, stop)
+                looked = Fullness(proxy, proxy.host.cache, workplace.origin, _never_filled)
+                found += purge(looked, proxy, stop)
     return tuple(found)
 
 
@@ -73,35 +75,27 @@ def queues(standing: Standing | None) -> tuple[Question, ...]:
     return (Question("qdisc", standing.host, text, (standing.text,)),)
 
 
-def purge(proxy: Connected, cache: Cache, root: str, stop: Stop) -> tuple[Question, ...]:
-    """The question where the cache has objects below `root`, which a run takes out before it fills the cache.
+def purge(fullness: Fullness, proxy: Connected, stop: Stop) -> tuple[Question, ...]:
+    """The question where the cache has objects of the repository, which a run takes out before it fills the cache.
 
     A folder that BranchLab's own proxy has still to make is no question.
     """
-    count = size = others = 0
-    names: list[str] = []
-    agent = proxy.root or proxy.agent
     try:
-        with agent.stream("cache.list", {"kind": cache.kind, "folder": cache.folder}) as listing:
-            for event, data in listing:
-                for one in data["objects"] if event == "objects" else ():
-                    if not one["url"].startswith(root):
-                        others += 1
-                        continue
-                    count, size = count + 1, size + one["bytes"]
-                    names += [_printable(one["url"])] if len(names) < NAMED else []
-                stop.check()
+        found, others = fullness.standing(stop)
     except AgentRefused as error:
         if error.kind == "missing" and proxy.host.services:
             return ()
         raise
-    if not count:
+    if not found:
         return ()
+    size = units.bytes_text(sum(one["bytes"] for one in found.values()))
+    of = f" of {fullness.origin}" if fullness.origin else ""
     text = (
-        f"{count} objects ({units.bytes_text(size)}) of {root} are in the cache {cache.folder} already. They would"
-        f" be taken out; {others} objects of others stay untouched."
+        f"{len(found)} objects ({size}){of} are in the cache {fullness.folder} already. They would be taken out;"
+        f" {others} objects of others stay untouched."
     )
-    return (Question("purge", proxy.name, text, tuple(names)),)
+    names = tuple(_printable(one["url"]) for one in list(found.values())[:NAMED])
+    return (Question("purge", proxy.name, text, names),)
 
 
 def _refuse_rootless(hosts: Sequence[Connected], experiment: Experiment) -> None:
@@ -110,6 +104,10 @@ def _refuse_rootless(hosts: Sequence[Connected], experiment: Experiment) -> None
         proxy = one.host.role is Role.PROXY and one.host.cache is not None
         if one.host.services and (proxy or (one.host.role is Role.SERVER and experiment.data)):
             _ = one.privileged
+
+
+def _never_filled(operation: str, stop: Stop) -> None:
+    raise AssertionError("looking at a cache fills nothing")
 
 
 def _printable(url: str) -> str:

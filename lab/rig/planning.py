@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import shlex
 from urllib.parse import urlsplit
 
-from lab import design, recipes, units, vcs
+from lab import caches, design, recipes, units, vcs
 from lab.errors import BadInput
-from lab.model import CHANGING, Experiment, Host, Lab, ProxyState, Role
+from lab.model import CHANGING, Cache, Experiment, Host, Lab, ProxyState, Role
 from lab.rig.workplace import PROXY_PORT
 from lab.vcs import Driver, Phase
+
+ENGINES = {"apache": "an Apache", "squid": "a Squid", "nginx": "an nginx"}
 
 
 def commands(lab: Lab, experiment: Experiment, driver: Driver) -> dict[str, list[str]]:
@@ -37,9 +40,10 @@ def commands(lab: Lab, experiment: Experiment, driver: Driver) -> dict[str, list
         driver = driver.confined(place)
     for host in lab.having(Role.PROXY):
         if host.services and host.cache:
-            told[host.name].append(f"start an Apache of its own in {host.services}/caching-proxy")
+            engine = ENGINES[caches.kind(host.cache.kind).engine]
+            told[host.name].append(f"start {engine} of its own in {host.services}/caching-proxy")
         if host.cache:
-            told[host.name].append(f"list, fill and purge objects of the repository in {host.cache.folder}")
+            told[host.name] += _cache(host.cache, f"port {_proxy(lab)[1]}")
     holder = (lab.having(Role.ROUTER) or (server,))[0]
     office = lab.having(Role.CLIENT) + lab.having(Role.PROXY)
     addresses = [address for host in office for address in (host.address, host.address6) if address]
@@ -58,6 +62,7 @@ def commands(lab: Lab, experiment: Experiment, driver: Driver) -> dict[str, list
     told[client.name] += [str(command) for command in driver.setup(holes)]
     if place and "check-out" in experiment.operations:
         copied = {"url": f"{place}/work", "pristine": holes["lockable"], "revision": "HEAD"}
+        told[client.name].append(f"svn lock {place}/work/FILE, svn unlock {place}/work/FILE")
         told[client.name] += [str(command) for command in driver.setup({**holes, **copied})]
     for operation in experiment.operations:
         only_disabled = operation in experiment.disabled_only and not experiment.launches
@@ -108,6 +113,17 @@ def _kinds(states: tuple[ProxyState, ...], only_disabled: bool) -> list[ProxySta
     disabled = [state for state in states if not state.enabled][:1]
     enabled = [] if only_disabled else [state for state in states if state.enabled][:1]
     return disabled + enabled
+
+
+def _cache(cache: Cache, port: str) -> list[str]:
+    """What is done with the cache, by its kind."""
+    if cache.kind == "command":
+        return [shlex.join(cache.list), shlex.join(cache.purge)]
+    if cache.kind == "folder":
+        return [f"list, fill and purge all files in {cache.folder}"]
+    if cache.kind == "squid":
+        return [f"list and fill objects of the repository in {cache.folder}; have Squid purge them ({port})"]
+    return [f"list, fill and purge objects of the repository in {cache.folder}"]
 
 
 def _proxy(lab: Lab) -> tuple[str, int]:

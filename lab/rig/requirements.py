@@ -16,7 +16,7 @@ from lab import agents, ssh
 from lab.credentials import Passwords
 from lab.errors import AgentRefused, HostTrouble, LabError
 from lab.model import Experiment, Host, Lab, Role
-from lab.rig.checking import NEEDED, NEEDED_FOR_SERVICES, service_folders
+from lab.rig.checking import NEEDED, needed_for_services, service_folders
 from lab.rig.hosts import owner, reached, rooted
 
 PLAIN = {
@@ -24,6 +24,8 @@ PLAIN = {
     "tc": "tc and ip (iproute2)",
     "nft": "nft (nftables)",
     "apache2": "Apache httpd 2.4 with mod_dav_svn on the server, mod_cache_disk and mod_proxy_http on the proxy",
+    "squid": "Squid",
+    "nginx": "nginx",
     "svnadmin": "Subversion's server tools",
 }
 """What a tool belongs to, for systems whose packages have other names."""
@@ -146,7 +148,7 @@ def _requirements(
 def _packages(host: Host, system: str) -> Iterator[str]:
     needed = dict(NEEDED[host.role])
     if host.services:
-        needed |= NEEDED_FOR_SERVICES.get(host.role, {})
+        needed |= needed_for_services(host)
     if host.root in ("sudo", "doas", "direct"):
         needed |= {"nft": "nftables"}
     if DEBIAN.search(system):
@@ -185,7 +187,8 @@ def _files(host: Host, agent: agents.Agent) -> Iterator[str]:
 
 def cache_folders(host: Host) -> list[str]:
     """The cache of BranchLab's own proxy on this host."""
-    return [host.cache.folder] if host.role is Role.PROXY and host.services and host.cache else []
+    own = host.role is Role.PROXY and host.services and host.cache
+    return [host.cache.folder] if own and host.cache and host.cache.folder else []
 
 
 # Forgetting

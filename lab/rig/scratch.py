@@ -6,11 +6,10 @@ import logging
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from urllib.parse import quote, unquote, urlsplit
 
 from lab import places
-from lab.credentials import Passwords
 from lab.errors import BadInput, HostTrouble, LabError
 from lab.model import CHANGING, Experiment, Host, Lab, Role
 from lab.rig.hosts import LEASE_S, Connected, connected, in_role, only, owner
@@ -163,12 +162,12 @@ def _mark(place: Seen) -> str:
 # The place
 
 
-def make(lab: Lab, experiment: Experiment, driver: Driver, passwords: Passwords | None = None) -> str:
+def make(lab: Lab, experiment: Experiment, driver: Driver) -> str:
     """Make and mark the experiment's scratch place by one revision; what was done, for people. Idempotent.
 
     Raises BadInput where something else is at that URL.
     """
-    with _at_client(lab, experiment, driver, passwords) as (client, place, repository):
+    with _at_client(lab, experiment, driver) as (client, place, repository):
         svn = Svn(client, driver.options(NO_FOLDER), place)
         stop = Stop()
         seen = svn.seen(place, stop)
@@ -188,9 +187,9 @@ def make(lab: Lab, experiment: Experiment, driver: Driver, passwords: Passwords 
         return f"{place} was made and marked, by revision {revision}"
 
 
-def remove(lab: Lab, experiment: Experiment, driver: Driver, passwords: Passwords | None = None) -> str:
+def remove(lab: Lab, experiment: Experiment, driver: Driver) -> str:
     """Delete the marked place by one revision, locks in it first; what was done, for people. Idempotent."""
-    with _at_client(lab, experiment, driver, passwords) as (client, place, repository):
+    with _at_client(lab, experiment, driver) as (client, place, repository):
         stop = Stop()
         svn = Svn(client, driver.options(NO_FOLDER), place.rpartition("/")[0])
         if svn.seen(place, stop) is None:
@@ -200,12 +199,12 @@ def remove(lab: Lab, experiment: Experiment, driver: Driver, passwords: Password
         return f"{place} was deleted, by revision {revision}"
 
 
-def revert(lab: Lab, experiment: Experiment, driver: Driver, passwords: Passwords | None = None) -> list[str]:
+def revert(lab: Lab, experiment: Experiment, driver: Driver) -> list[str]:
     """Delete what runs that were cut off left in the experiment's place; what that was. Idempotent.
 
     Refused (AgentRefused, `busy`) while a run goes on; nothing is done where the place is not marked.
     """
-    with _at_client(lab, experiment, driver, passwords) as (client, place, repository):
+    with _at_client(lab, experiment, driver) as (client, place, repository):
         stop = Stop()
         svn = Svn(client, driver.options(NO_FOLDER), place)
         seen = svn.seen(place, stop)
@@ -216,9 +215,7 @@ def revert(lab: Lab, experiment: Experiment, driver: Driver, passwords: Password
 
 
 @contextmanager
-def _at_client(
-    lab: Lab, experiment: Experiment, driver: Driver, passwords: Passwords | None
-) -> Iterator[tuple[Connected, str, Seen]]:
+def _at_client(lab: Lab, experiment: Experiment, driver: Driver) -> Iterator[tuple[Connected, str, Seen]]:
     """The client alone, held; the place's URL, and what is measured."""
     _refuse_other_tool(driver)
     if experiment.data is not None or experiment.scratch is None:
@@ -232,9 +229,10 @@ def _at_client(
         raise BadInput(
             f"{place} holds what is measured, or lies within it", advice="Write a place beside it."
         )
-    alone = Lab(name=lab.name, hosts=(host,))
+    # Nothing of this needs root, so no password for it is asked either.
+    alone = Lab(name=lab.name, hosts=(replace(host, root="none"),))
     held = owner(purpose="scratch place")
-    with connected(alone, Stop(), lease_s=LEASE_S, owned_by=held, passwords=passwords) as (client,):
+    with connected(alone, Stop(), lease_s=LEASE_S, owned_by=held) as (client,):
         yield client, place, _folder(Svn(client, driver.options(NO_FOLDER)), url, Stop())
 
 
@@ -316,7 +314,16 @@ class RunPlace:
     def try_lock(self, name: str, stop: Stop) -> None:
         """Lock one file of the copy and release it. Raises what keeps the server from it, before any trial."""
         url = places.exact(f"{self.work}/{quote(name)}")
-        self._svn.done(["lock", url], stop)
+        try:
+            self._svn.done(["lock", url], stop)
+        except HostTrouble as error:
+            raise HostTrouble(
+                f"the server locks no file in the scratch place, so there can be no Check-Out: {error}",
+                host=error.host,
+                tried=error.tried,
+                advice="A Subversion server only locks for users who have a name: let it take the lab's hosts for"
+                " one (mod_headers: RequestHeader set Authorization … early), or take check-out out of the operations.",
+            ) from error
         self._svn.done(["unlock", url], stop)
 
     def refuse_elsewhere(self, folder: str, stop: Stop) -> None:
@@ -328,8 +335,12 @@ class RunPlace:
 
     def remove(self, stop: Stop) -> None:
         """Delete it, with whatever locks are left in it. What fails is logged: the next run tries again."""
+        trouble: LabError | None = None
         try:
             if self._svn.seen(self.url, stop) is not None:
                 _deleted(self._svn, self.url, "BranchLab: the run is over", stop)
         except LabError as error:
-            log.warning("%s stays until the next run: %s", self.url, error)
+            trouble = error
+        if trouble is not None:
+            # Not a warning: those are not shown, and this is left in what belongs to somebody else.
+            log.error("%s stays there until the next run or `branchlab revert`: %s", self.url, trouble)

@@ -11,7 +11,7 @@ from dataclasses import asdict
 from typing import Any
 from urllib.parse import urlsplit
 
-from lab import design, places, recipes, vcs
+from lab import caches, design, places, recipes, vcs
 from lab.errors import BadInput, HostTrouble, LabError, TrialFailed
 from lab.events import DataMeasured, Event, ToolMeasured
 from lab.model import Experiment, Role, Trial
@@ -64,6 +64,11 @@ class Workplace:
         path = parts.path.strip("/")
         root = path if self._own else path.split("/")[0]
         return f"{parts.scheme}://{parts.hostname}:{parts.port or 80}/{root}{'/' if root else ''}"
+
+    @property
+    def passing(self) -> str:
+        """What is in the path of every object that goes with the run; empty where the whole repository goes."""
+        return f"/run-{self._token}/" if self._own else ""
 
     @property
     def ports(self) -> list[int]:
@@ -143,7 +148,7 @@ class Workplace:
         chosen = design.chosen(names, count, self._experiment.seed)
         place.try_lock(chosen[0], stop)
         self._holes["locks"] = "".join(f"{places.exact(name)}\n" for name in chosen)
-        lockable = str(self._holes["lockable"]).replace("pristine", "lockable")
+        lockable = str(self._holes["pristine"]).removesuffix("pristine") + "lockable"
         self._holes["lockable"] = lockable
         copied = {"url": place.work, "pristine": lockable, "revision": "HEAD"}
         for command in self.driver.setup({**self._holes, **copied}):
@@ -208,6 +213,7 @@ class Workplace:
                         "folder": f"{proxy.host.services}/caching-proxy",
                         "port": self._proxy()[1],
                         "options": {
+                            "engine": caches.kind(proxy.host.cache.kind).engine,
                             "cache": proxy.host.cache.folder,
                             "allow": [address for one in self._office for address in one.addresses],
                             "origin_ports": [urlsplit(self._url).port or 80],

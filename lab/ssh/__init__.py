@@ -24,6 +24,7 @@ from lab.ssh import wire
 from lab.ssh.config import chosen
 from lab.ssh.hostkeys import expected, preferred, verify
 from lab.ssh.login import Login, TookTooLong
+from lab.ssh.process import Process, bounded, give_terminal
 from lab.ssh.target import CONNECT_S, Target, resolve
 from lab.ssh.wire import Heard, Wire
 from lab.stop import Stop
@@ -32,13 +33,8 @@ log = logging.getLogger(__name__)
 # It logs tracebacks of errors that are translated here, and without any handler they would reach stderr.
 logging.getLogger("paramiko").setLevel(logging.CRITICAL)
 
-KEPT_ERRORS = 65_536
-PIECE = 65_536
 DROPPED = (0.5, 1.5)
 """A server that hangs up before a word is tried again after these pauses: it may be busy (MaxStartups)."""
-END_OF_INPUT = b"\4"
-RAW_MODES = (34, 35, 36, 38, 39, 40, 50, 51, 53, 54, 55, 56, 59, 70, 72)
-"""What a terminal must not do (RFC 4254, 8): change line ends, stop, make signals, edit, echo, translate output."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,9 +156,11 @@ def _wire(host: Host, target: Target, manner: _Manner, jump: Connection | None) 
         made.key_types = preferred(made.get_security_options().key_types, keys)
         made.start_client(timeout=timeout_s)
         manner.check()
+        begun = time.monotonic()
         verify(host, target, made.get_remote_server_key(), keys, manner.accept)
         manner.check()
-        Login(host, target, made, manner.passwords, manner.stop).authenticate()
+        asked_s = time.monotonic() - begun  # a person may have looked at the key for long
+        Login(host, target, made, manner.passwords, manner.stop, asked_s=asked_s).authenticate()
         made.watch(target.keep_alive_s, target.silent_s, host.name)
     except BaseException as error:
         if made is not None:
@@ -220,6 +218,8 @@ def _unreachable(
         if link is not None and link.ended:
             text = f"{target} hung up"
             kind = HostUnreachable if made is None or made.offered else _Dropped
+    if isinstance(error, paramiko.ChannelException):
+        text = f"{target} could not be reached from its jump host: {error.text}"
     if target.command:
         said = f"; it said: {link.said}" if link is not None and link.said else ""
         text += f" (by its ProxyCommand{said})"
@@ -246,23 +246,6 @@ def _no_algorithm(host: Host, target: Target, error: BaseException, made: Wire |
         advice="Update sshd on the host, or allow a newer algorithm; look at Ciphers, MACs, KexAlgorithms and"
         " HostKeyAlgorithms in ~/.ssh/config.",
     )
-
-
-def _give_terminal(channel: paramiko.Channel) -> None:
-    """A terminal without echo from its first moment: a password must not come back. Raises SSHException."""
-    message = paramiko.Message()
-    message.add_byte(paramiko.common.cMSG_CHANNEL_REQUEST)
-    message.add_int(channel.remote_chanid)
-    message.add_string("pty-req")  # RFC 4254, 6.2; paramiko's own method gives no modes
-    message.add_boolean(True)
-    message.add_string("dumb")
-    for number in (80, 24, 0, 0):
-        message.add_int(number)
-    modes = b"".join(bytes([mode, 0, 0, 0, 0]) for mode in RAW_MODES)
-    message.add_string(modes + b"\0")
-    channel._event_pending()  # type: ignore[attr-defined]
-    channel.transport._send_user_message(message)  # type: ignore[union-attr]
-    channel._wait_for_event()  # type: ignore[attr-defined]
 
 
 class Connection:
@@ -311,9 +294,10 @@ class Connection:
         echo, whose end of input is one byte (4). Raises ConnectionLost."""
         try:
             channel, used = self._session()
-            if terminal:
-                _give_terminal(channel)
-            channel.exec_command(shlex.join(argv))  # the only place where words become a line
+            with bounded(channel):
+                if terminal:
+                    give_terminal(channel)
+                channel.exec_command(shlex.join(argv))  # the only place where words become a line
         except (paramiko.SSHException, OSError, EOFError) as error:
             raise self._lost(f"{argv[0]} could not be started: {error or type(error).__name__}") from error
         return Process(channel, self.name, used, terminal=terminal)
@@ -388,7 +372,8 @@ class Connection:
         try:
             channel, _ = self._session()
             channel.settimeout(timeout_s)
-            channel.invoke_subsystem("sftp")
+            with bounded(channel):
+                channel.invoke_subsystem("sftp")
             return paramiko.SFTPClient(channel)
         except (paramiko.SSHException, paramiko.SFTPError, EOFError, TimeoutError) as error:
             raise HostTrouble(
@@ -400,96 +385,3 @@ class Connection:
 
     def _lost(self, text: str) -> ConnectionLost:
         return ConnectionLost(text, host=self.name)
-
-
-class Process:
-    """A program on a host. A thread drains its standard error, so that neither stream blocks the other."""
-
-    def __init__(self, channel: paramiko.Channel, name: str, wire: Wire, *, terminal: bool = False) -> None:
-        self._channel, self._name, self._terminal = channel, name, terminal
-        self._wire = wire
-        self._errors = bytearray()
-        self._lock = threading.Lock()
-        self._drain = threading.Thread(target=self._drained, name=f"stderr-{name}", daemon=True)
-        self._drain.start()
-
-    def read(self, timeout_s: float | None = None) -> bytes:
-        """Some bytes of its standard output; empty at its or the connection's end.
-
-        Raises TimeoutError, and ConnectionLost where the host fell silent.
-        """
-        self._channel.settimeout(timeout_s)
-        try:
-            data = self._channel.recv(PIECE)
-        except TimeoutError:
-            raise
-        except (OSError, EOFError, paramiko.SSHException) as error:
-            # Reading also tells the other side that there is room again, and that fails first when it is gone.
-            log.debug("%s: the connection broke while reading: %r", self._name, error)
-            data = b""
-        if not data and self._wire.fault:
-            raise ConnectionLost(self._wire.fault, host=self._name)
-        return data
-
-    def write(self, data: bytes) -> None:
-        """All of `data` to its standard input. Raises ConnectionLost."""
-        try:
-            self._channel.sendall(data)
-        except (OSError, EOFError, paramiko.SSHException) as error:
-            why = self._wire.fault or error or type(error).__name__
-            text = f"the program does not listen any more: {why}"
-            raise ConnectionLost(text, host=self._name) from error
-
-    def close_input(self) -> None:
-        """The end of its standard input. Idempotent."""
-        with contextlib.suppress(OSError, EOFError, paramiko.SSHException):
-            if self._terminal:
-                self._terminal = False
-                self._channel.sendall(END_OF_INPUT)
-            self._channel.shutdown_write()
-
-    def errors(self) -> str:
-        """The last 64 KiB of its standard error so far."""
-        with self._lock:
-            return self._errors.decode("utf-8", "replace")
-
-    def exit(self, timeout_s: float) -> int | None:
-        """Its exit status; None if it did not end in time, ended by a signal, or out of sight."""
-        end = time.monotonic() + timeout_s
-        if not self._channel.status_event.wait(timeout_s):
-            return None
-        self._drain.join(max(0.0, end - time.monotonic()))
-        status = self._channel.exit_status
-        return None if status < 0 else status
-
-    def end(self) -> None:
-        """Ask the host to end it by SIGTERM. OpenSSH does so from 8.1 on, and not for root."""
-        message = paramiko.Message()
-        message.add_byte(paramiko.common.cMSG_CHANNEL_REQUEST)
-        message.add_int(self._channel.remote_chanid)
-        message.add_string("signal")  # RFC 4254, 6.9; paramiko has no method for it
-        message.add_boolean(False)
-        message.add_string("TERM")
-        with contextlib.suppress(OSError, EOFError, paramiko.SSHException):
-            self._channel.transport._send_user_message(message)  # type: ignore[union-attr]
-
-    def close(self) -> None:
-        """Let go of it. A blocked `read` returns at once. Idempotent."""
-        with contextlib.suppress(OSError, EOFError, paramiko.SSHException):
-            self._channel.close()
-        self._drain.join(5)
-
-    def _drained(self) -> None:
-        while True:
-            try:
-                data = self._channel.recv_stderr(PIECE)
-            except TimeoutError:
-                continue
-            except (OSError, EOFError, paramiko.SSHException):
-                return
-            if not data:
-                return
-            log.debug("%s: %s", self._name, data.decode("utf-8", "replace").rstrip())
-            with self._lock:
-                self._errors += data
-                del self._errors[:-KEPT_ERRORS]

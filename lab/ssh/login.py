@@ -15,8 +15,9 @@ from lab.credentials import Kind, Passwords
 from lab.errors import HostUnreachable
 from lab.model import Host
 from lab.ssh import keyfiles
+from lab.ssh.dialogue import Dialogue, Reply
 from lab.ssh.target import Target
-from lab.ssh.wire import CERTIFIED, Dialogue, Reply, Wire
+from lab.ssh.wire import CERTIFIED, Wire
 from lab.stop import Stop
 
 DEFAULT_KEYS = ("id_ed25519", "id_ecdsa", "id_rsa")

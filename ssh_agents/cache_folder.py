@@ -1,0 +1,224 @@
+"""The folder of a cache: opened only where it can be one, and walked through without ever leaving it.
+
+Everything below the root is reached by descriptors of folders, so that no link, however quickly it is put there,
+leads out of it; other file systems are not entered.
+"""
+
+import errno
+import os
+import re
+import stat
+from contextlib import contextmanager
+from typing import Any, Callable, Dict, Iterator, List, Optional, Set, Tuple
+
+from ssh_agents import protocol
+
+FORBIDDEN = frozenset(
+    (
+        *("/", "/home", "/media", "/mnt", "/opt", "/root", "/run", "/srv", "/tmp", "/var", "/var/cache"),  # noqa: S108
+        *("/var/lib", "/var/lock", "/var/log", "/var/mail", "/var/run", "/var/spool", "/var/www"),
+        *(
+            "/var/tmp",  # noqa: S108
+            "/run/user",
+            "/run/lock",
+            "/private/tmp",
+            "/private/var",
+        ),
+    )
+)
+"""Never a cache themselves; a folder below them may be one."""
+FORBIDDEN_BELOW = (
+    *("/bin", "/boot", "/dev", "/etc", "/lib", "/lib32", "/lib64", "/proc", "/sbin", "/sys", "/usr"),
+    *("/Applications", "/Library", "/System"),
+)
+"""Nothing at or below these is a cache."""
+
+HEAD_PART = 16_384
+"""So much of a file is read to tell whose it is."""
+DEPTH = 16
+
+Where = Tuple[str, ...]
+"""Names of the folders between the root and what is looked at."""
+Seen = Callable[[int, Where, List[str]], List[str]]
+"""Told of a folder: its descriptor, its place, the sorted names in it; answers which to enter."""
+
+
+def walk(root: int, call: protocol.Call, seen: Seen, foreign: Callable[[Where, str], None]) -> None:
+    """Go through the folder that `root` is open on, depth first.
+
+    `foreign` is told of a name that was to be entered and is no folder of this file system.
+    """
+    _walked(root, (), os.fstat(root).st_dev, call, seen, foreign)
+
+
+def _walked(
+    folder: int,
+    where: Where,
+    device: int,
+    call: protocol.Call,
+    seen: Seen,
+    foreign: Callable[[Where, str], None],
+) -> None:
+    if call.cancelled():
+        raise protocol.Refused("cancelled", "the walk through the cache was cancelled")
+    for name in seen(folder, where, sorted(os.listdir(folder))):
+        if len(where) >= DEPTH:
+            foreign(where, name)
+            continue
+        try:
+            with opened(folder, name) as inner:
+                if os.fstat(inner).st_dev == device:
+                    _walked(inner, (*where, name), device, call, seen, foreign)
+                    continue
+        except FileNotFoundError:
+            continue  # emptied and removed meanwhile
+        except OSError as error:
+            if error.errno not in (errno.ENOTDIR, errno.ELOOP):
+                raise
+        foreign(where, name)
+
+
+def foreign_to(kind: str) -> Callable[[Where, str], None]:
+    """A `foreign` that refuses the whole walk: this holds what no such cache makes."""
+
+    def refuse(where: Where, name: str) -> None:
+        raise protocol.Refused(
+            "denied",
+            "this does not look like a cache of %s: it holds %r, which no such cache makes"
+            % (kind, "/".join((*where, name))),
+            "to walk through it",
+        )
+
+    return refuse
+
+
+@contextmanager
+def root(args: Dict[str, Any]) -> Iterator[int]:
+    """The cache's `folder` as a descriptor, after the guard. Foreign errors become refusals here."""
+    path = protocol.need(args, "folder", str)
+    if os.open not in os.supports_dir_fd or not hasattr(os, "O_NOFOLLOW"):
+        raise protocol.Refused(
+            "unsupported", "this system cannot walk through folders without following links"
+        )
+    _guard(path)
+    try:
+        number = _descended(path)
+    except OSError as error:
+        missing = isinstance(error, FileNotFoundError)
+        if error.errno in (errno.ELOOP, errno.ENOTDIR):
+            raise _refused(path, "there is a link in it, or it is no folder") from None
+        raise protocol.Refused(
+            "missing" if missing else "denied", "%s: %s" % (path, error.strerror)
+        ) from None
+    try:
+        yield number
+    except PermissionError as error:
+        raise protocol.Refused("denied", "%s: %s" % (path, error), "to walk through the cache") from None
+    finally:
+        os.close(number)
+
+
+@contextmanager
+def opened(folder: int, name: str) -> Iterator[int]:
+    """A folder inside of another, by descriptor; never through a link."""
+    number = os.open(name, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=folder)
+    try:
+        yield number
+    finally:
+        os.close(number)
+
+
+def size(folder: int, name: str) -> Optional[int]:
+    """Bytes of a plain file; None for anything else."""
+    try:
+        seen = os.stat(name, dir_fd=folder, follow_symlinks=False)
+    except OSError:
+        return None
+    return seen.st_size if stat.S_ISREG(seen.st_mode) else None
+
+
+def head(folder: int, name: str) -> bytes:
+    """The first bytes of a file; empty where it cannot be opened, or is a link."""
+    try:
+        number = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=folder)
+    except OSError:
+        return b""
+    try:
+        return os.read(number, HEAD_PART)
+    finally:
+        os.close(number)
+
+
+def unlinked(folder: int, name: str) -> bool:
+    """Delete a file; False if it was not there."""
+    try:
+        os.unlink(name, dir_fd=folder)
+    except FileNotFoundError:
+        return False
+    except IsADirectoryError:
+        return False
+    except PermissionError as error:
+        raise protocol.Refused(
+            "denied", "%s: %s" % (name, error.strerror), "to delete it from the cache"
+        ) from None
+    return True
+
+
+def _descended(path: str) -> int:
+    """Open `path` part by part, following no link on the way."""
+    number = os.open("/", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    for part in path.strip("/").split("/"):
+        try:
+            inner = os.open(part, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=number)
+        finally:
+            os.close(number)
+        number = inner
+    return number
+
+
+def _guard(path: str) -> None:
+    """Refuse a folder that can be no cache by its place."""
+    if not path.startswith("/") or "\0" in path or os.path.normpath(path) != path.rstrip("/") or path == "//":
+        raise _refused(path, "it must be an absolute path without '.' or '..'")
+    path = path.rstrip("/")
+    if path in FORBIDDEN or path.count("/") < 2:
+        raise _refused(path, "it is a folder of the system")
+    if any((path + "/").startswith(above + "/") for above in FORBIDDEN_BELOW):
+        raise _refused(path, "it is a folder of the system")
+    if any(home == path or home.startswith(path + "/") for home in _homes()):
+        raise _refused(path, "it is a home folder, or holds one")
+    if os.path.ismount(path) or path in mount_points(_text("/proc/self/mountinfo")):
+        raise _refused(path, "it is the root of a mounted file system")
+
+
+def _refused(path: str, why: str) -> protocol.Refused:
+    return protocol.Refused("denied", "%r is not taken for a cache: %s" % (path, why), "to open it")
+
+
+def _homes() -> List[str]:
+    homes = [os.path.expanduser("~"), os.environ.get("HOME", "")]
+    try:
+        import pwd
+    except ImportError:
+        pass
+    else:
+        homes += [entry.pw_dir for entry in pwd.getpwall()]
+    return [home.rstrip("/") for home in homes if home.startswith("/") and home != "/"]
+
+
+def mount_points(text: str) -> Set[str]:
+    """The places where file systems are mounted, from the text of /proc/self/mountinfo."""
+    found = set()
+    for line in text.splitlines():
+        words = line.split(" ")
+        if len(words) > 4:
+            found.add(re.sub(r"\\([0-7]{3})", lambda code: chr(int(code.group(1), 8)), words[4]))
+    return found
+
+
+def _text(path: str) -> str:
+    try:
+        with open(path, encoding="utf-8", errors="surrogateescape") as file:
+            return file.read()
+    except OSError:
+        return ""

@@ -1,0 +1,164 @@
+"""nginx as a caching forward proxy of the lab: program, configuration, access log."""
+
+import os
+import re
+import subprocess
+from typing import Iterator, List, Optional
+
+from ssh_agents import grounds, tool
+from ssh_agents.access_log import Request
+from ssh_agents.protocol import Refused
+from ssh_agents.service_asked import LOG, PROBE_AGENT, Spec
+
+LOG_FORMAT = (
+    "$msec\\t$remote_addr:$remote_port\\t$request_method\\t$status\\t$body_bytes_sent\\t$request_length\\t$bytes_sent"
+    "\\t$request_time\\t$upstream_cache_status\\t$scheme://$proxy_host$request_uri"
+)
+"""One request a line, separated by tabs: nginx escapes control characters inside of variables."""
+HITS = ("HIT", "STALE", "UPDATING", "REVALIDATED")
+INACTIVE = "7d"
+"""What nobody asked for is forgotten after so long; longer than a run. nginx's own ten minutes are not."""
+
+
+def program(asked: Spec) -> str:
+    """nginx's program on this host. Refuses with `missing`, or what it cannot do with `bad-request`."""
+    if "largest_file_bytes" in asked.given:
+        raise Refused(
+            "bad-request", "nginx has no limit for a file of its cache: leave largest_file_bytes out"
+        )
+    path = tool.found("nginx")
+    if path is None:
+        raise Refused("missing", "nginx is not installed (package nginx)", "looked for nginx")
+    return path
+
+
+def write(asked: Spec, config: str, user: Optional[grounds.User]) -> None:
+    """Write the configuration. `user`: whom nginx's workers become when root starts it."""
+    grounds.write(config, text(asked, user), 0o600)
+
+
+def commands(program: str, config: str) -> List[List[str]]:
+    """What to run: one command, the service."""
+    folder = os.path.dirname(config)
+    # Else it begins by opening the log that it was compiled with, which is the system's.
+    first = ["-e", os.path.join(folder, "error.log")] if _version(program) >= [1, 19, 5] else []
+    return [[program, "-p", folder + "/", *first, "-c", config]]
+
+
+def probe(asked: Spec) -> str:
+    """What the service is asked for to see whether it answers."""
+    return str(asked.options.get("path", "")) + "/"
+
+
+def ready(asked: Spec) -> bool:
+    """True once a service that answers can do its work."""
+    return True
+
+
+def text(asked: Spec, user: Optional[grounds.User]) -> str:
+    """The whole configuration."""
+    run = '"%s/run' % asked.folder
+    return "\n".join(
+        [
+            "daemon off;",
+            "worker_processes 1;",
+            'pid %s/nginx.pid";' % run,
+            'error_log "%s/error.log" warn;' % asked.folder,
+            *(["user %s %s;" % (user.name, user.group)] if user else []),
+            "events { worker_connections 1024; }",
+            "http {",
+            # A kept cache needs 128 bytes of this memory for each object: about 500,000 of them.
+            '  proxy_cache_path "%s" levels=1:2 keys_zone=lab:64m inactive=%s max_size=1000g use_temp_path=off;'
+            % (asked.data, INACTIVE),
+            *['  %s_temp_path %s/%s";' % (name, run, name) for name in _TEMPORARY],
+            '  log_format lab "%s";' % LOG_FORMAT,
+            "  map $http_user_agent $lab_logged { default 1; %s 0; }" % PROBE_AGENT,
+            '  access_log "%s/%s" lab if=$lab_logged;' % (asked.folder, LOG),
+            "  map $http_host $lab_origin { default 0; %s }" % " ".join(_origins(asked)),
+            "  server {",
+            *["    listen %s;" % _endpoint(address, asked.port) for address in asked.listen or _everywhere()],
+            *["    allow %s;" % address for address in asked.options["allow"]],
+            "    deny all;",
+            "    if ($lab_origin = 0) { return 403; }",
+            *["    " + line for line in _PROXY],
+            "  }",
+            "}",
+            "",
+        ]
+    )
+
+
+_TEMPORARY = ("client_body", "proxy", "fastcgi", "uwsgi", "scgi")
+_PROXY = [
+    "keepalive_timeout 15s;",
+    "keepalive_requests 1000000;",
+    "server_tokens off;",
+    "merge_slashes off;",
+    "underscores_in_headers on;",
+    "ignore_invalid_headers off;",
+    "large_client_header_buffers 8 64k;",
+    "client_max_body_size 0;",
+    "client_body_timeout 300s;",
+    "location / {",
+    "  proxy_pass http://$http_host$request_uri;",
+    "  proxy_http_version 1.1;",
+    "  proxy_set_header Host $http_host;",
+    '  proxy_set_header Connection "";',
+    "  proxy_request_buffering off;",
+    "  proxy_read_timeout 300s;",
+    "  proxy_cache lab;",
+    '  proxy_cache_key "$scheme$proxy_host$request_uri";',
+    "  proxy_cache_methods GET;",
+    "  proxy_ignore_headers X-Accel-Expires X-Accel-Redirect X-Accel-Limit-Rate X-Accel-Buffering"
+    " X-Accel-Charset;",
+    "}",
+]
+
+
+def _origins(asked: Spec) -> Iterator[str]:
+    for port in asked.options["origin_ports"]:
+        yield '"~:%d$" 1;' % port
+        if port == 80:
+            yield r'"~^(?:[^:]+|\[[^\]]*\])$" 1;'
+
+
+def _everywhere() -> List[str]:
+    return ["", "::"] if os.path.exists("/proc/net/if_inet6") else [""]
+
+
+def _endpoint(address: str, port: int) -> str:
+    if not address:
+        return str(port)
+    return "[%s]:%d" % (address, port) if ":" in address else "%s:%d" % (address, port)
+
+
+def _version(program: str) -> List[int]:
+    try:
+        done = subprocess.run(
+            [program, "-v"], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=10, check=False
+        )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise Refused("failed", "nginx does not tell its version: %s" % error, program + " -v") from None
+    return version(done.stdout.decode("utf-8", "replace"))
+
+
+def version(said: str) -> List[int]:
+    """The numbers in what `nginx -v` says; none where it says none."""
+    match = re.search(r"nginx/(\d+)\.(\d+)\.(\d+)", said)
+    return [int(part) for part in match.groups()] if match else []
+
+
+def requests(text: str) -> Iterator[Request]:
+    """The requests of an access log. A line of another form (none is expected) is passed over."""
+    for line in text.splitlines():
+        parts = line.split("\t")
+        numbers = [parts[place] for place in (3, 4, 5, 6)] if len(parts) == 10 else [""]
+        if not all(value.isdigit() for value in numbers):
+            continue
+        try:
+            at, took = (round(float(parts[place]) * 1e6) for place in (0, 7))
+        except ValueError:
+            continue
+        status, content, received, sent = (int(value) for value in numbers)
+        hit = parts[8] in HITS
+        yield Request(at, parts[1], parts[2], status, content, received, sent, took, hit, parts[9])
