@@ -256,7 +256,7 @@ def test_a_second_run_or_lab_waits_for_the_first(made: Made, qtbot: QtBot, tmp_p
         assert window._banner.isVisible()
         assert window._banner._title.text() == "A run is going."
     assert window._pending is None
-    assert not [worker for worker in window._jobs if worker.busy]
+    assert not [worker for worker in window._jobs.findChildren(Worker) if worker.busy]
     assert window.live.run == run
     assert window._lab is HOSTS
     assert window.running
