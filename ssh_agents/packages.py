@@ -12,7 +12,7 @@ import subprocess
 import threading
 from typing import Any, Dict, Iterator, List, Optional, Tuple
 
-from ssh_agents import package_names, protocol, tool
+from ssh_agents import package_names, protocol, system, tool
 from ssh_agents.package_names import Manager
 
 PROGRAMS: Dict[str, Tuple[str, ...]] = {
@@ -141,7 +141,7 @@ def _needs(args: Dict[str, Any]) -> List[str]:
 def _refuse_elsewhere() -> None:
     if not os.path.exists("/proc/self"):
         raise protocol.Refused("unsupported", NOT_LINUX)
-    if os.geteuid() != 0:
+    if system.user() != 0:
         raise protocol.Refused("denied", "only root can install packages here")
 
 
@@ -244,7 +244,7 @@ def _ours(path: str) -> bool:
 def _recorded() -> List[str]:
     try:
         seen = os.lstat(RECORD)
-        if not stat.S_ISREG(seen.st_mode) or seen.st_uid not in (0, os.geteuid()) or seen.st_mode & 0o022:
+        if not stat.S_ISREG(seen.st_mode) or seen.st_uid not in (0, system.user()) or seen.st_mode & 0o022:
             return []
         with open(RECORD, encoding="utf-8") as file:
             names = json.load(file)["installed"]
