@@ -100,9 +100,11 @@ def check(
         _planned(experiment)
     found = parts.check(profile.lab, experiments[0] if experiments else None)
     for one in found:
-        click.echo(f"{'ok     ' if one.ok else 'missing'}  {one.host}: {plain(one.text)}")
-        if not one.ok and one.advice:
+        click.echo(f"{one.grade:<7}  {one.host}: {plain(one.text)}")
+        if one.advice:
             click.echo(f"           what to do: {plain(one.advice)}")
+        if one.command:
+            click.echo(f"           {plain(one.command)}")
     wrong = sum(not one.ok for one in found)
     click.echo(f"{wrong} of {len(found)} are not as a run needs them" if wrong else "everything is there")
     sys.exit(HOST_TROUBLE if wrong else DONE)
@@ -250,6 +252,18 @@ def export(run_name: str, file: str, overwrite: bool) -> None:
     with store.opened(store.found(run_name)) as record:
         forms[path.suffix.lower()](record, path, overwrite=overwrite)
     click.echo(f"written: {path}")
+
+
+@cli.command()
+@profile_argument
+@click.option("--yes", is_flag=True, help="Do not ask: what is shown is agreed to.")
+@click.option("--remove", is_flag=True, help="Take away what was installed by this command, instead.")
+def provision(profile_path: str, yes: bool, remove: bool) -> None:
+    """Install on the hosts of a profile the packages that a run needs and they lack; the commands are shown first."""
+    from lab.cli import provisioning
+
+    work = provisioning.unprovision if remove else provisioning.provision
+    work(_loaded(profile_path).lab, yes=yes)
 
 
 @cli.command()

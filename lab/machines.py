@@ -35,6 +35,7 @@ from lab.rig import changes as board
 from lab.rig import checking, looking, peers, planning
 from lab.rig.doubts import doubts
 from lab.rig.fullness import Found, Fullness
+from lab.rig.host_checks import Checked
 from lab.rig.hosts import LEASE_S, Connected, connected, everywhere, only, owner, taken_back
 from lab.rig.line import HeldLine, Readback
 from lab.rig.meter import LiveCounters, Meter, Reading
@@ -479,7 +480,7 @@ def check(
     experiment: Experiment | None,
     passwords: Passwords | None = None,
     drivers: Path | None = None,
-) -> tuple[checking.Checked, ...]:
+) -> tuple[Checked, ...]:
     """What a run would need on every host, looked at, and what it would ask; changes nothing."""
     found = checking.check(lab, experiment, passwords)
     if experiment is None or not all(one.ok for one in found):
@@ -487,12 +488,23 @@ def check(
     try:
         questions = look(lab, experiment, drivers, passwords)
     except LabError as error:
-        return (*found, checking.Checked(error.host or lab.name, False, str(error), error.advice))
+        return (*found, Checked(error.host or lab.name, False, str(error), error.advice))
     asked = [
-        checking.Checked(one.host, True, f"a run would ask ({asking.flag([one.kind])}): {one.text}")
+        Checked(one.host, True, f"a run would ask ({asking.flag([one.kind])}): {one.text}")
         for one in questions
     ]
-    return (*found, *asked)
+    cold = [
+        Checked(
+            host.name,
+            True,
+            f"the cache {host.cache.folder or host.cache.kind} has nothing of the repository yet",
+        )
+        for host in lab.having(Role.PROXY)
+        if host.cache is not None
+        and any(state.enabled for state in experiment.states)
+        and "purge" not in [one.kind for one in questions]
+    ]
+    return (*found, *asked, *cold)
 
 
 def commands(lab: Lab, experiment: Experiment, drivers: Path | None = None) -> dict[str, list[str]]:
@@ -510,7 +522,7 @@ def revert(lab: Lab, *, force: bool = False, passwords: Passwords | None = None)
     return checking.revert(lab, force=force, passwords=passwords)
 
 
-def left(lab: Lab, passwords: Passwords | None = None) -> tuple[checking.Checked, ...]:
+def left(lab: Lab, passwords: Passwords | None = None) -> tuple[Checked, ...]:
     """What runs have left on every host, looked at; changes nothing."""
     return checking.left(lab, passwords)
 

@@ -28,6 +28,7 @@ from ssh_agents import (
     probe,
     protocol,
     quiet,
+    routes,
     service,
     system,
     tool,
@@ -58,6 +59,7 @@ ORDINARY: Dict[str, protocol.Verb] = {
     "quiet.wait": quiet.wait,
     "packages.look": packages.look,
     "http.look": http_look.look,
+    "routes.look": routes.look,
 }
 PRIVILEGED: Dict[str, protocol.Verb] = {
     "facts": facts.tell,

@@ -46,8 +46,9 @@ NOT_LINUX = "packages can be installed on Linux only"
 def look(args: Dict[str, Any], call: protocol.Call) -> Dict[str, Any]:
     """Verb `packages.look`: of these `needs`, which are `missing`, and the `commands` that would install them.
 
-    `manager` is null where none of those known is here; `unknown` are needs that it has no package for.
-    `ours` are the packages that BranchLab installed before. Changes nothing.
+    `all` are the packages that hold any of the needs, `packages` those of what is missing. `manager` is null
+    where none of those known is here; `unknown` are needs that it has no package for. `ours` are the packages
+    that BranchLab installed before. Changes nothing.
     """
     missing = [need for need in _needs(args) if not there(need)]
     manager = _manager()
@@ -57,6 +58,7 @@ def look(args: Dict[str, Any], call: protocol.Call) -> Dict[str, Any]:
         "missing": missing,
         "unknown": [need for need in missing if manager is None or need not in manager.packages],
         "packages": wanted,
+        "all": package_names.packages(manager, _needs(args)) if manager else [],
         "commands": [list(argv) for argv in _commands(manager, wanted)] if manager and wanted else [],
         "ours": _recorded(),
     }

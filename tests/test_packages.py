@@ -228,6 +228,7 @@ def test_a_host_without_a_known_manager_or_package_is_told_what_it_lacks(host: H
         "missing": ["nft"],
         "unknown": ["nft"],
         "packages": [],
+        "all": [],
         "commands": [],
         "ours": [],
     }

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
 import pytest
 import real_runs
 from real_runs import Hosts, experiment
-from stand_in_hosts import connected
+from stand_in_hosts import Args, Verb, connected
 
 from lab import embedded, machines
 from lab.embedded import Embedded
@@ -17,10 +18,11 @@ from lab.errors import AgentRefused, HostTrouble
 from lab.model import Cache, Host, Lab, Line, Role
 from lab.rig import checking
 from lab.rig import hosts as rig_hosts
-from lab.rig.checking import Checked
+from lab.rig.host_checks import NAMES, Checked
 from lab.stop import Stop
+from ssh_agents import package_names
 
-FACTS = {"os": "Debian GNU/Linux 12", "kernel": "6.1.0", "cpus": 2}
+FACTS = {"os": "Debian GNU/Linux 12", "kernel": "6.1.0", "cpus": 2, "python": "3.11.2"}
 ALL = {
     "svn": "1.14.2",
     "apache2": "2.4",
@@ -33,6 +35,38 @@ ALL = {
 }
 
 
+TOOLS = {"mod_dav_svn": "apache2"}
+"""Missing together here."""
+
+
+def apt(*lacking: str) -> Callable[[Args], Args]:
+    """What the agent of a Debian host that lacks these says."""
+
+    def look(args: Args) -> Args:
+        missing = [need for need in args["needs"] if TOOLS.get(need, need) in lacking]
+        manager = package_names.MANAGERS[0]
+        wanted = package_names.packages(manager, missing)
+        return {
+            "manager": manager.name,
+            "missing": missing,
+            "unknown": [],
+            "packages": wanted,
+            "all": package_names.packages(manager, args["needs"]),
+            "commands": [[*manager.install, *wanted]] if wanted else [],
+            "ours": [],
+        }
+
+    return look
+
+
+def verbs(*lacking: str, leases: Sequence[Args] = (), ahead_s: float = 0.0) -> dict[str, Verb]:
+    return {
+        "leases": lambda args: {"leases": list(leases)},
+        "packages.look": apt(*lacking),
+        "clock": lambda args: {"utc": time.time() + ahead_s},
+    }
+
+
 def seen(role: Role, without: str = "", leases: int = 0, **given: Any) -> list[Checked]:
     """What is said of a host that lacks one program."""
     asked = {name: None if name == without else ALL[name] for name in rig_hosts.TOOLS[role]}
@@ -43,8 +77,8 @@ def seen(role: Role, without: str = "", leases: int = 0, **given: Any) -> list[C
         }
         for number in range(leases)
     ]  # fmt: skip
-    verbs = {"leases": lambda args: {"leases": dead}}
-    one = connected("host", role, verbs, facts={**FACTS, "tools": asked}, **given)
+    told = verbs(*([without] if without else []), leases=dead)
+    one = connected("host", role, told, facts={**FACTS, "tools": asked}, **given)
     roles = [Role.SERVER, *([Role.ROUTER] if role is Role.ROUTER else [])]
     others = tuple(connected(f"the {other}", other).host for other in roles if other is not role)
     return list(checking._host(one, Lab(name="office", hosts=(one.host, *others))))
@@ -53,7 +87,7 @@ def seen(role: Role, without: str = "", leases: int = 0, **given: Any) -> list[C
 @pytest.mark.parametrize("role", list(Role))
 def test_a_host_that_has_everything_lacks_nothing(role: Role) -> None:
     found = seen(role, services="/srv/lab")
-    assert found[0].text == "Debian GNU/Linux 12, kernel 6.1.0, 2 processors"
+    assert found[0].text == "Debian GNU/Linux 12, kernel 6.1.0, 2 processors, Python 3.11.2"
     assert all(one.ok and not one.advice for one in found)
     # Whatever is needed is asked of the host: what was not asked would always be missing.
     assert len(found) >= 2
@@ -75,9 +109,12 @@ def test_a_host_that_has_everything_lacks_nothing(role: Role) -> None:
     ],
 )
 def test_what_is_missing_is_named_with_its_package(role: Role, tool: str, package: str) -> None:
-    (missing,) = (one for one in seen(role, without=tool, services="/srv/lab") if not one.ok)
-    assert missing.text == f"{tool} is missing"
-    assert package in missing.advice
+    missing = [one for one in seen(role, without=tool, services="/srv/lab") if not one.ok]
+    assert missing[0].text == f"{NAMES[tool]} is missing"
+    assert missing[0].grade == "trouble"
+    assert "branchlab provision" in missing[0].advice
+    assert f" {package}" in missing[0].command
+    assert missing[0].command.startswith("apt-get ")
 
 
 @pytest.mark.parametrize(("role", "tool"), [(Role.PROXY, "apache2"), (Role.SERVER, "svnadmin")])
@@ -89,7 +126,7 @@ def test_a_host_whose_service_is_the_users_own_needs_no_programs_for_ours(role: 
 def test_a_proxy_of_our_own_needs_the_program_of_its_cache(kind: str, tool: str) -> None:
     given = {"services": "/srv/lab", "cache": Cache(kind=kind, folder="/var/cache/lab")}
     (missing,) = (one for one in seen(Role.PROXY, without=tool, **given) if not one.ok)
-    assert missing.text == f"{tool} is missing"
+    assert missing.text == f"{NAMES[tool]} is missing"
     assert all(one.ok for one in seen(Role.PROXY, without="apache2", **given))
 
 
@@ -105,18 +142,17 @@ def test_a_server_that_cannot_be_changed_can_hold_no_line(role: Role) -> None:
 
 
 def test_what_the_ssh_configuration_says_without_effect_is_named_once() -> None:
-    one = connected(
-        "host", Role.CLIENT, {"leases": lambda args: {"leases": []}}, facts={**FACTS, "tools": ALL}
-    )
+    one = connected("host", Role.CLIENT, verbs(), facts={**FACTS, "tools": ALL})
+    lab = Lab(name="office", hosts=(one.host,))
     one.connection.unheeded = ("VerifyHostKeyDNS yes", "RequiredRSASize 4096")  # type: ignore[misc]
-    (found,) = (seen for seen in checking._host(one) if "VerifyHostKeyDNS" in seen.text)
+    (found,) = (seen for seen in checking._host(one, lab) if "VerifyHostKeyDNS" in seen.text)
     assert found.ok
     assert found.text.endswith("VerifyHostKeyDNS yes; RequiredRSASize 4096")
     assert found.advice
 
 
 def test_a_windows_host_needs_no_tool_of_linux_and_holds_no_line() -> None:
-    one = connected("desk", Role.CLIENT, {"leases": lambda args: {"leases": []}}, facts={
+    one = connected("desk", Role.CLIENT, verbs("tc", "nft"), facts={
         **FACTS, "windows": True, "tools": {"svn": "1.14", "tc": None, "nft": None}
     })  # fmt: skip
     server = connected("server", Role.SERVER).host

@@ -39,6 +39,14 @@ class Checked(Protocol):
     def advice(self) -> str:
         """What to do about it; empty where nothing is to be done."""
 
+    @property
+    def command(self) -> str:
+        """The exact command that does it there, if there is one."""
+
+    @property
+    def grade(self) -> str:
+        """ok, warn or trouble."""
+
 
 class Told(Protocol):
     """What is said of one host, line by line."""

@@ -14,19 +14,23 @@ if TYPE_CHECKING:
 def scratch(lab: Lab, experiment: Experiment, *, remove: bool) -> None:
     """Make the experiment's place, or delete it, and say so. Raises what `lab.rig.scratch` raises."""
     from lab import store, vcs
+    from lab.cli import passwords
     from lab.rig import scratch as places
 
     driver = vcs.driver(experiment.vcs, store.data_folder() / "vcs")
-    click.echo((places.remove if remove else places.make)(lab, experiment, driver))
+    known = passwords.signed_in(lab, root=False)
+    click.echo((places.remove if remove else places.make)(lab, experiment, driver, known))
 
 
 def revert(profile: Profile) -> None:
     """Take back what runs left in the scratch places of a profile's experiments, each place once."""
     from lab import store, vcs
+    from lab.cli import passwords
     from lab.rig import scratch as places
 
-    known = {one.scratch: one for one in profile.experiments if one.scratch}
-    for place, experiment in known.items():
+    named = {one.scratch: one for one in profile.experiments if one.scratch}
+    known = passwords.signed_in(profile.lab, root=False) if named else None
+    for place, experiment in named.items():
         driver = vcs.driver(experiment.vcs, store.data_folder() / "vcs")
-        for text in places.revert(profile.lab, experiment, driver) or [f"nothing was left in {place}"]:
+        for text in places.revert(profile.lab, experiment, driver, known) or [f"nothing was left in {place}"]:
             click.echo(text)

@@ -2,37 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from urllib.parse import urlsplit
 
 from lab.agents import BUSY_ADVICE, Agent
 from lab.credentials import Passwords
 from lab.errors import AgentRefused, HostTrouble, LabError
 from lab.model import Experiment, Host, Lab, Role
-from lab.rig import peers
-from lab.rig.hosts import Connected, connected, owner
+from lab.rig import host_checks, peers, scratch
+from lab.rig.host_checks import Checked
+from lab.rig.hosts import Connected, connected, in_role, only, owner
 from lab.rig.line import HeldLine
 from lab.rig.meter import Meter
+from lab.rig.workplace import PROXY_PORT
 from lab.stop import Stop
-
-NEEDED: dict[Role, dict[str, str]] = {
-    Role.CLIENT: {"svn": "subversion"},
-    Role.PROXY: {},
-    Role.SERVER: {},
-    Role.ROUTER: {},
-}
-"""Programs that a role cannot do without, and their packages on Debian."""
-NEEDED_TO_LIMIT = {"tc": "iproute2"}
-"""More of them on a host that holds the line."""
-NEEDED_TO_COUNT = {"nft": "nftables"}
-"""More of them on every host that may be changed: there, bytes are counted."""
-NEEDED_FOR_SERVICES = {
-    Role.PROXY: {"apache2": "apache2-bin"},
-    Role.SERVER: {"apache2": "apache2-bin and libapache2-mod-svn", "svnadmin": "subversion"},
-}
-"""More of them where BranchLab is to start the service itself."""
-ENGINES = {"squid": {"squid": "squid"}, "nginx-proxy-cache": {"nginx": "nginx"}}
-"""What a proxy of its own needs instead, by the kind of its cache."""
 
 
 def service_folders(host: Host) -> list[str]:
@@ -40,22 +23,6 @@ def service_folders(host: Host) -> list[str]:
     if not host.services or host.role not in (Role.SERVER, Role.PROXY):
         return []
     return [f"{host.services}/{'svn-server' if host.role is Role.SERVER else 'caching-proxy'}"]
-
-
-@dataclass(frozen=True, slots=True)
-class Checked:
-    """One thing that was looked at; `advice` is empty where nothing is to be done."""
-
-    host: str
-    ok: bool
-    text: str
-    advice: str = ""
-
-
-def needed_for_services(host: Host) -> dict[str, str]:
-    """Tools and the Debian packages that bring them, for what BranchLab starts itself on this host."""
-    usual = NEEDED_FOR_SERVICES.get(host.role, {})
-    return ENGINES.get(host.cache.kind, usual) if host.role is Role.PROXY and host.cache else usual
 
 
 def check(lab: Lab, experiment: Experiment | None, passwords: Passwords | None = None) -> tuple[Checked, ...]:
@@ -77,23 +44,8 @@ def check(lab: Lab, experiment: Experiment | None, passwords: Passwords | None =
     return tuple(found)
 
 
-def needed(host: Host, lab: Lab) -> dict[str, str]:
-    """Programs that a host of this lab cannot do without, and their packages on Debian."""
-    tools = dict(NEEDED[host.role])
-    if host.name in [one.name for one in lab.holders]:
-        tools |= NEEDED_TO_LIMIT
-    if host.services:
-        tools |= needed_for_services(host)
-    if host.root != "none":
-        tools |= NEEDED_TO_COUNT
-    return tools
-
-
 def _host(one: Connected, lab: Lab) -> Iterator[Checked]:
-    facts = one.facts
-    yield Checked(
-        one.name, True, f"{facts.get('os')}, kernel {facts.get('kernel')}, {facts.get('cpus')} processors"
-    )
+    yield from host_checks.host(one, lab)
     if one.connection.unheeded:
         yield Checked(
             one.name,
@@ -101,18 +53,9 @@ def _host(one: Connected, lab: Lab) -> Iterator[Checked]:
             f"what the SSH configuration says and has no effect here: {'; '.join(one.connection.unheeded)}",
             "Nothing is to be done if the host is the right one; ssh itself would heed it.",
         )
-    tools, holds = needed(one.host, lab), one.name in [holder.name for holder in lab.holders]
-    if facts.get("windows"):
-        tools = {tool: package for tool, package in tools.items() if tool not in ("tc", "nft")}
+    holds = one.host in lab.holders
+    if one.facts.get("windows"):
         yield from _windows(one, holds)
-    for tool, package in tools.items():
-        version = facts["tools"].get(tool)
-        if version is None:
-            yield Checked(
-                one.name, False, f"{tool} is missing", f"Install it there (Debian, Ubuntu: {package})."
-            )
-        else:
-            yield Checked(one.name, True, f"{tool}: {version}")
     if one.root is None and holds:
         yield Checked(
             one.name,
@@ -227,6 +170,8 @@ def _agents(one: Connected) -> list[Agent]:
 def _line(lab: Lab, experiment: Experiment | None, stop: Stop, passwords: Passwords) -> Iterator[Checked]:
     try:
         with connected(lab, stop, lease_s=None, passwords=passwords) as hosts:
+            for one in hosts:
+                yield from host_checks.routes(one, hosts)
             # What can be agreed to is asked before a run, and is no reason against one.
             line = HeldLine(hosts, replace=True, place=lab.place)
             for name, word in line.checks(stop).items():
@@ -244,8 +189,23 @@ def _line(lab: Lab, experiment: Experiment | None, stop: Stop, passwords: Passwo
                 yield Checked(lab.name, True, text)
             if experiment is not None:
                 line.refuse(experiment.lines, stop)
+                yield from _services(experiment, hosts)
     except LabError as error:
         yield Checked(error.host or lab.name, False, str(error), error.advice)
+
+
+def _services(experiment: Experiment, hosts: Sequence[Connected]) -> Iterator[Checked]:
+    """Whether the services that are the user's own let a client in: repository, and the proxy before it."""
+    if experiment.data is not None:
+        return  # BranchLab starts the server itself, and nothing answers before that
+    client, server = only(hosts, Role.CLIENT), only(hosts, Role.SERVER)
+    url = scratch.filled(experiment.repository, server.host)
+    yield from host_checks.answers(client, url)
+    for proxy in in_role(hosts, Role.PROXY):
+        if not proxy.host.services and any(state.enabled for state in experiment.states):
+            parts = urlsplit(proxy.host.url or "")
+            through = (parts.hostname or next(iter(proxy.addresses), proxy.name), parts.port or PROXY_PORT)
+            yield from host_checks.answers(client, url, through)
 
 
 def revert(lab: Lab, *, force: bool = False, passwords: Passwords | None = None) -> dict[str, list[str]]:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import shlex
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 from lab import units
 from lab.agents import Agent
 from lab.errors import AgentRefused
+from lab.model import Lab
 from lab.rig.hosts import Connected
 from lab.rig.provisioning import needs
 
@@ -54,7 +55,7 @@ class Checked:
         return "warn" if self.advice else "ok"
 
 
-def host(one: Connected) -> Iterator[Checked]:
+def host(one: Connected, lab: Lab) -> Iterator[Checked]:
     """System, programs, disk, clock, network and load of one host."""
     facts = one.facts
     yield Checked(
@@ -63,15 +64,17 @@ def host(one: Connected) -> Iterator[Checked]:
         f"{facts.get('os')}, kernel {facts.get('kernel')}, {facts.get('cpus')} processors,"
         f" Python {facts.get('python')}",
     )
-    yield from _programs(one)
+    yield from _programs(one, lab)
     yield from _disk(one)
     yield from _clock(one)
     yield from _network(one)
     yield from _load(one)
 
 
-def _programs(one: Connected) -> Iterator[Checked]:
-    wanted = needs(one.host)
+def _programs(one: Connected, lab: Lab) -> Iterator[Checked]:
+    wanted = needs(one.host, lab)
+    if one.facts.get("windows"):  # where nothing of these can be
+        wanted = tuple(need for need in wanted if need not in ("tc", "nft"))
     agent: Agent = one.root or one.agent
     word = agent.ask("packages.look", {"needs": list(wanted)}, timeout_s=60)
     commands = [shlex.join(argv) for argv in word["commands"]]
@@ -156,6 +159,33 @@ def _load(one: Connected) -> Iterator[Checked]:
             f"busy: {load[0]:.1f} programs want to run, and it has {cpus} processors",
             "Wait until it is idle, or times will vary.",
         )
+
+
+def routes(one: Connected, hosts: Sequence[Connected]) -> Iterator[Checked]:
+    """By which device each peer is reached, and BranchLab's own SSH comes in; whether they share it."""
+    if one.facts.get("windows"):
+        return
+    ends = one.facts.get("ssh") or {}
+    desk = ends["peer"]["address"] if ends else ""
+    of = {address: peer.name for peer in hosts if peer is not one for address in peer.addresses}
+    asked = sorted({*of, *([desk] if desk else [])})
+    if not asked:
+        return
+    devices = one.agent.ask("routes.look", {"addresses": asked})["devices"]
+    for address in sorted(of):
+        if devices[address] is None:
+            advice = f"Add a route there, or correct the address of {of[address]} in the profile."
+            yield Checked(one.name, False, f"no route leads to {of[address]} ({address})", advice)
+    ways = ", ".join(f"{of[address]} by {devices[address]}" for address in sorted(of) if devices[address])
+    if not ways:
+        return
+    if not desk:
+        ssh = "BranchLab's SSH comes over no network"
+    elif devices[desk] in [devices[address] for address in of]:
+        ssh = f"BranchLab's SSH shares {devices[desk]}, and is left out of the line by address and port"
+    else:
+        ssh = f"BranchLab's SSH comes by {devices[desk]}"
+    yield Checked(one.name, True, f"reaches {ways}; {ssh}")
 
 
 def answers(one: Connected, url: str, through: tuple[str, int] | None = None) -> Iterator[Checked]:

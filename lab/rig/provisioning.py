@@ -6,6 +6,7 @@ import shlex
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from lab import caches
 from lab.agents import Conversation
 from lab.credentials import Passwords
 from lab.errors import HostLacks
@@ -37,32 +38,33 @@ class Missing:
     """True where the profile gives no way to become root, so that somebody else has to run the commands"""
 
 
-def needs(host: Host) -> tuple[str, ...]:
-    """What a host needs for its part, by the names of `ssh_agents.package_names.NEEDS`."""
+def needs(host: Host, lab: Lab) -> tuple[str, ...]:
+    """What a host needs for its part in this lab, by the names of `ssh_agents.package_names.NEEDS`."""
     found: list[str] = []
     if host.role is Role.CLIENT:
         found.append("svn")
-    if host.role in (Role.SERVER, Role.ROUTER):
+    if host in lab.holders:
         found.append("tc")
     if host.root != "none":
         found.append("nft")
     if host.services and host.role is Role.SERVER:
         found += ["apache2", "mod_dav_svn", "svnadmin"]
     if host.services and host.role is Role.PROXY:
-        found.append(ENGINES.get(host.cache.kind if host.cache else "", "apache2"))
+        engine = caches.kind(host.cache.kind).engine if host.cache else "apache"
+        found += [PROGRAMS[engine]] if engine else []
     if host.delay:
         found.append("wirefilter")
     return tuple(found)
 
 
-ENGINES = {"squid": "squid", "nginx-proxy-cache": "nginx"}
-"""Which program is the caching proxy of our own, by the kind of its cache; Apache for the others."""
+PROGRAMS = {"apache": "apache2", "squid": "squid", "nginx": "nginx"}
+"""What the engines of `lab.caches` are called as needs."""
 
 
 def look(lab: Lab, passwords: Passwords | None = None) -> tuple[Missing, ...]:
     """What is missing on each host, and the exact commands. Changes nothing. Raises HostTrouble."""
     with connected(lab, Stop(), lease_s=None, passwords=passwords) as hosts:
-        return tuple(_missing(one) for one in hosts)
+        return tuple(_missing(one, lab) for one in hosts)
 
 
 def provision(lab: Lab, stop: Stop, say: Say, passwords: Passwords | None = None) -> dict[str, list[str]]:
@@ -74,7 +76,7 @@ def provision(lab: Lab, stop: Stop, say: Say, passwords: Passwords | None = None
     came: dict[str, list[str]] = {}
     owned_by = owner(purpose="provision")
     with connected(lab, stop, owned_by=owned_by, passwords=passwords) as hosts:
-        wanted = [(one, _missing(one)) for one in hosts]
+        wanted = [(one, _missing(one, lab)) for one in hosts]
         for one, missing in wanted:
             _refuse(one, missing)
         for one, missing in wanted:
@@ -135,8 +137,8 @@ def _tell(one: Connected, talk: Conversation, say: Say) -> None:
             say(one.name, str(data["text"]))
 
 
-def _missing(one: Connected) -> Missing:
-    word = (one.root or one.agent).ask("packages.look", {"needs": list(needs(one.host))}, timeout_s=60)
+def _missing(one: Connected, lab: Lab) -> Missing:
+    word = (one.root or one.agent).ask("packages.look", {"needs": list(needs(one.host, lab))}, timeout_s=60)
     return Missing(
         host=one.name,
         needs=tuple(word["missing"]),

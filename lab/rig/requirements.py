@@ -16,20 +16,10 @@ from lab import agents, ssh
 from lab.credentials import Passwords
 from lab.errors import AgentRefused, HostTrouble, LabError
 from lab.model import Experiment, Host, Lab, Role
-from lab.rig.checking import needed, service_folders
+from lab.rig import host_checks, provisioning
+from lab.rig.checking import service_folders
 from lab.rig.hosts import owner, reached, rooted
 
-PLAIN = {
-    "svn": "Subversion's client",
-    "tc": "tc and ip (iproute2)",
-    "nft": "nft (nftables)",
-    "apache2": "Apache httpd 2.4 with mod_dav_svn on the server, mod_cache_disk and mod_proxy_http on the proxy",
-    "squid": "Squid",
-    "nginx": "nginx",
-    "svnadmin": "Subversion's server tools",
-}
-"""What a tool belongs to, for systems whose packages have other names."""
-DEBIAN = re.compile(r"Debian|Ubuntu|Mint|Raspbian", re.IGNORECASE)
 FOLDER = "/usr/local/lib/branchlab"
 
 
@@ -135,7 +125,7 @@ def _requirements(
     host = connection.host
     facts = agent.ask("facts", {"tools": []}, timeout_s=60)
     yield f"System: {facts.get('os')}; BranchLab logs in as {connection.target.user} (root = {host.root})"
-    yield from _packages(host, lab, str(facts.get("os")))
+    yield from _packages(host, lab, agent)
     yield from _ports(host, lab, experiments, facts)
     yield "Rights:"
     yield from (f"    {text}" for text in _sudoers(connection, agent))
@@ -145,13 +135,13 @@ def _requirements(
         yield f"    in the repository: {place}, until branchlab scratch --remove PROFILE"
 
 
-def _packages(host: Host, lab: Lab, system: str) -> Iterator[str]:
-    tools = needed(host, lab)
-    if DEBIAN.search(system):
-        packages = sorted({name for text in tools.values() for name in text.split(" and ")} | {"python3"})
-        yield f"Packages: {' '.join(packages)}"
+def _packages(host: Host, lab: Lab, agent: agents.Agent) -> Iterator[str]:
+    needs = provisioning.needs(host, lab)
+    word = agent.ask("packages.look", {"needs": list(needs)}, timeout_s=60)
+    if word["manager"] and not word["unknown"]:
+        yield f"Packages: {' '.join(sorted({*word['all'], 'python3'}))}"
     else:
-        names = [PLAIN[tool] for tool in tools]
+        names = [host_checks.NAMES[need] for need in needs]
         yield f"Programs: Python 3.8 or newer{''.join(f'; {name}' for name in names)}"
 
 

@@ -1,0 +1,190 @@
+"""What one host is like, item by item: each item right, doubtful and wrong."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import pytest
+from stand_in_hosts import Args, connected
+
+from lab.errors import AgentRefused
+from lab.model import Lab, Role
+from lab.rig import host_checks
+from lab.rig.host_checks import Checked
+from lab.rig.hosts import Connected
+
+URL = "http://svn.example.com/svn/trunk"
+
+
+def a_host(
+    facts: Args | None = None, verbs: dict[str, Callable[[Args], Args]] | None = None, **given: Any
+) -> Connected:
+    facts = {"os": "Debian GNU/Linux 12", "tools": {}, **(facts or {})}
+    return connected("desk", Role.CLIENT, verbs or {}, facts=facts, **given)
+
+
+def only(found: Iterable[Checked]) -> Checked:
+    (one,) = found
+    return one
+
+
+@pytest.mark.parametrize(
+    ("free", "grade"), [(100_000_000, "trouble"), (1_000_000_000, "warn"), (50_000_000_000, "ok")]
+)
+def test_a_disk_that_is_nearly_full_is_told(free: int, grade: str) -> None:
+    one = a_host({"disk": {"path": "/home/anna", "free_bytes": free, "fs": "ext4"}})
+    found = only(host_checks._disk(one))
+    assert found.grade == grade
+    assert "/home/anna" in found.text
+    assert list(host_checks._disk(a_host())) == []
+
+
+@pytest.mark.parametrize(("ahead", "grade"), [(0.0, "ok"), (30.0, "ok"), (-90.0, "warn"), (4000.0, "warn")])
+def test_a_clock_that_is_far_off_is_told_with_its_sign_and_error(ahead: float, grade: str) -> None:
+    one = a_host(verbs={"clock": lambda args: {"utc": time.time() + ahead}})
+    found = only(host_checks._clock(one))
+    assert found.grade == grade
+    offset, error = host_checks.offset_s(one.agent)
+    assert abs(offset - ahead) <= error + 0.05
+    assert ("+" if ahead > 0.01 else "-" if ahead < -0.01 else "s from") in found.text
+
+
+def test_the_quickest_answer_of_a_clock_counts() -> None:
+    pauses = iter([0.2, 0.0, 0.2, 0.2, 0.2])
+
+    def slow_to_answer(args: Args) -> Args:
+        seen = time.time()
+        time.sleep(next(pauses))
+        return {"utc": seen + 7}
+
+    offset, error = host_checks.offset_s(a_host(verbs={"clock": slow_to_answer}).agent)
+    assert error < 0.1
+    assert abs(offset - 7) < 0.1
+
+
+def test_an_address_that_is_none_of_the_hosts_own_is_doubtful() -> None:
+    one = a_host(
+        {"addresses": ["198.51.100.11", "127.0.0.1"]}, address="198.51.100.11", address6="2001:db8::11"
+    )
+    found = [one for one in host_checks._network(one) if one.grade != "ok"]
+    assert len(found) == 1
+    assert "2001:db8::11" in found[0].text
+    assert found[0].grade == "warn"
+
+
+def test_offloads_and_congestion_control_are_told() -> None:
+    facts = {"offloads": {"eth0": {"tso": True, "gro": False}}, "congestion": "cubic"}
+    text = only(host_checks._network(a_host(facts))).text
+    assert "offloads on: tso;" in text
+    assert "cubic" in text
+
+
+@pytest.mark.parametrize(("load", "told"), [(0.3, 0), (2.0, 0), (2.5, 1)])
+def test_a_busy_host_is_told(load: float, told: int) -> None:
+    assert len(list(host_checks._load(a_host({"loadavg": [load, 0, 0], "cpus": 2})))) == told
+
+
+# ---- routes
+
+
+def a_route(devices: dict[str, str | None]) -> dict[str, Callable[[Args], Args]]:
+    return {
+        "routes.look": lambda args: {"devices": {address: devices[address] for address in args["addresses"]}}
+    }
+
+
+SERVER = connected("server", Role.SERVER, address="198.51.100.1")
+SSH = {"peer": {"address": "203.0.113.9", "port": 5022}, "own": {"address": "198.51.100.11", "port": 22}}
+
+
+@pytest.mark.parametrize(
+    ("desk", "told"), [("eth0", "shares eth0, and is left out"), ("eth1", "BranchLab's SSH comes by eth1")]
+)
+def test_which_device_leads_where_and_whether_ssh_shares_it(desk: str, told: str) -> None:
+    one = a_host({"ssh": SSH}, a_route({"198.51.100.1": "eth0", "203.0.113.9": desk}))
+    found = only(host_checks.routes(one, (one, SERVER)))
+    assert found.ok
+    assert "reaches server by eth0" in found.text
+    assert told in found.text
+
+
+def test_a_peer_that_no_route_leads_to_is_a_fault() -> None:
+    one = a_host(verbs=a_route({"198.51.100.1": None}))
+    found = only(host_checks.routes(one, (one, SERVER)))
+    assert found.grade == "trouble"
+    assert "no route leads to server (198.51.100.1)" in found.text
+
+
+def test_windows_and_hosts_without_peers_are_not_asked() -> None:
+    assert list(host_checks.routes(a_host({"windows": True}), (SERVER,))) == []
+    assert list(host_checks.routes(a_host(), ())) == []
+
+
+# ---- services of the user's own
+
+
+@pytest.mark.parametrize(
+    ("status", "grade", "told"),
+    [
+        (200, "ok", "answers without a password"),
+        (301, "ok", "answers without a password"),
+        (401, "trouble", "a password is asked for on reads"),
+        (407, "trouble", "the proxy asks for a password"),
+        (403, "trouble", "answers 403 Reason"),
+        (404, "trouble", "answers 404 Reason"),
+        (502, "trouble", "answers 502 Reason"),
+    ],
+)
+def test_what_a_service_says_to_who_sends_no_password(status: int, grade: str, told: str) -> None:
+    asked: list[Args] = []
+
+    def look(args: Args) -> Args:
+        asked.append(args)
+        return {"status": status, "reason": "Reason", "headers": {}}
+
+    one = a_host(verbs={"http.look": look})
+    found = only(host_checks.answers(one, URL, ("198.51.100.7", 8081)))
+    assert (found.grade, told in found.text) == (grade, True)
+    assert "198.51.100.7:8081" in found.text
+    assert asked == [{"url": URL, "proxy": {"host": "198.51.100.7", "port": 8081}}]
+    assert only(host_checks.answers(one, URL)).text.startswith(f"{URL}: ")
+    assert "proxy" not in asked[1]
+
+
+def test_a_service_that_does_not_answer_is_told() -> None:
+    def refuse(args: Args) -> Args:
+        raise AgentRefused("svn.example.com:80 does not answer", kind="missing", host="desk")
+
+    found = only(host_checks.answers(a_host(verbs={"http.look": refuse}), URL))
+    assert found.grade == "trouble"
+    assert "does not answer" in found.text
+
+
+def test_a_check_has_one_of_three_grades() -> None:
+    assert [
+        Checked("h", True, "t").grade,
+        Checked("h", True, "t", "a").grade,
+        Checked("h", False, "t", "a").grade,
+    ] == [
+        "ok",
+        "warn",
+        "trouble",
+    ]
+
+
+def test_what_a_system_without_a_package_lacks_is_told_without_a_command() -> None:
+    look = {
+        "manager": None,
+        "missing": ["svn"],
+        "unknown": ["svn"],
+        "packages": [],
+        "all": [],
+        "commands": [],
+        "ours": [],
+    }
+    one = a_host(verbs={"packages.look": lambda args: look}, root="none")
+    found = only(host_checks._programs(one, Lab(name="", hosts=(one.host, SERVER.host))))
+    assert (found.grade, found.command) == ("trouble", "")
+    assert "Subversion's client is missing" in found.text
