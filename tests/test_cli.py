@@ -23,7 +23,7 @@ from lab.__main__ import DEMO, cli
 from lab.asking import Question
 from lab.cli import trouble
 from lab.cli.parts import Parts
-from lab.errors import AgentRefused, ConnectionLost, HostLacks, HostUnreachable
+from lab.errors import AgentRefused, ConnectionLost, HostLacks, HostTrouble, HostUnreachable
 from lab.events import TrialFinished
 from lab.model import PAIRS, Experiment, Lab
 from lab.profile import load as loaded
@@ -85,6 +85,11 @@ class Found:
     ok: bool
     text: str
     advice: str = ""
+    command: str = ""
+
+    @property
+    def grade(self) -> str:
+        return "trouble" if not self.ok else "warn" if self.advice else "ok"
 
 
 @dataclass
@@ -320,7 +325,7 @@ def test_the_changes_of_a_plan_are_a_page_alone_and_touch_no_host(world: World) 
         ("512/1024 kbit/s", "128 kilobananas", "kilobananas"),
         (', folder = "/var/cache/branchlab"', "", "folder"),
         ("warm_up = 1", "warm_up = 3", "warm"),
-        ('kind = "apache-disk"', 'kind = "squid"', "no kind of cache named 'squid'"),
+        ('kind = "apache-disk"', 'kind = "varnish"', "varnish"),
         ('data = "quick"', 'data = "slow"', "no data set named 'slow'"),
         ('data = "quick"', "change = { files = 50 }", "neither data nor a repository is named"),
         ('data = "quick"', 'data = "quick"\nvcs = "../x"', "version control system named '../x'"),
@@ -411,12 +416,20 @@ def test_check_says_what_is_missing(world: World) -> None:
     told = world.call("check", str(world.profile))
     assert told.exit_code == 0
     assert "everything is there" in told.stdout
-    world.found.append(Found("proxy", False, "no apache2", "Install apache2-bin."))
+    world.found.append(Found("desk", True, "the clock is 90 s off", "Set it."))
+    told = world.call("check", str(world.profile))
+    assert told.exit_code == 0
+    assert "warn     desk: the clock is 90 s off" in told.stdout
+    world.found.append(
+        Found("proxy", False, "no apache2", "Install apache2-bin.", "apt-get install apache2-bin")
+    )
     told = world.call("check", str(world.profile), "--experiment", "Only Get")
     assert told.exit_code == 3
-    assert "missing  proxy: no apache2" in told.stdout
+    assert "ok       server: HTB" in told.stdout
+    assert "trouble  proxy: no apache2" in told.stdout
+    assert "           apt-get install apache2-bin" in told.stdout
     assert "what to do: Install apache2-bin." in told.stdout
-    assert "1 of 2" in told.stdout
+    assert "1 of 3" in told.stdout
 
 
 def test_revert_says_what_it_took_back(world: World) -> None:
@@ -594,7 +607,7 @@ def test_a_rehearsal_names_what_did_not_prove_itself_and_what_is_left(world: Wor
     assert "4 of 4 kinds of trial, once each; 2 proved themselves" in told.stdout
     assert "failed: client: svn: E1: no" in told.stdout
     assert "void: bypassed: nothing" in told.stdout
-    world.bed = FakeTestbed(at={3: ConnectionLost("the stream ended", host="server")}, samples=4)
+    world.bed = FakeTestbed(at={3: HostTrouble("the stream ended", host="server")}, samples=4)
     told = world.call("run", "--rehearse", str(world.profile))
     assert told.exit_code == 3
     assert told.stdout.count(": not reached") >= 1

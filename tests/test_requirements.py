@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 import users
+from stand_in_hosts import Args, connected
 from test_cli import World
 from test_cli import world as world  # a fixture
 from two_apaches import Promises
@@ -20,7 +21,7 @@ from lab import agents, ssh
 from lab.errors import HostTrouble
 from lab.model import DISABLED, Cache, Experiment, Host, Lab, Line, Role
 from lab.rig import hosts, requirements
-from ssh_agents import footprint, grounds, private
+from ssh_agents import footprint, grounds, package_names, private
 from ssh_agents.protocol import Refused
 
 FOLDER = Path(requirements.FOLDER)
@@ -142,9 +143,21 @@ def test_requirements_name_packages_ports_rights_and_files(user: users.User) -> 
 
 def test_other_systems_get_plain_names() -> None:
     host = Host(name="s", role=Role.SERVER, ssh="s", root="sudo", services="/run/x")
-    text = "\n".join(requirements._packages(host, Lab(name="", hosts=(host,)), "Fedora Linux 41"))
+    lab = Lab(name="", hosts=(host,))
+    fedora = package_names.MANAGERS[1]
+
+    def look(args: Args) -> Args:
+        return {"manager": fedora.name, "unknown": [], "all": package_names.packages(fedora, args["needs"])}
+
+    one = connected("s", Role.SERVER, {"packages.look": look})
+    text = "\n".join(requirements._packages(host, lab, one.agent))
+    assert text == "Packages: httpd iproute-tc mod_dav_svn nftables python3 subversion"
+    nothing = connected(
+        "s", Role.SERVER, {"packages.look": lambda args: {"manager": None, "unknown": ["tc"]}}
+    )
+    text = "\n".join(requirements._packages(host, lab, nothing.agent))
+    assert text.startswith("Programs: Python 3.8 or newer; tc (iproute2)")
     assert "mod_dav_svn" in text
-    assert "apache2-bin" not in text
 
 
 @lab_only
