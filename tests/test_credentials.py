@@ -6,6 +6,7 @@ import gc
 import logging
 import os
 import pty
+import secrets
 import subprocess
 import sys
 import threading
@@ -30,8 +31,8 @@ from lab.stop import Stop
 
 ROOT = Path(__file__).parent.parent
 lab_only = pytest.mark.lab
-PHRASE = "phrase-9d1f7c-Ä"
-OTHERS = {Kind.VCS: "vcs-51ab77", Kind.PROXY: "proxy-88cd21"}
+PHRASE = f"phrase-{secrets.token_hex(6)}-Ä"
+OTHERS = {kind: f"{kind}-{secrets.token_hex(6)}" for kind in (Kind.VCS, Kind.PROXY)}
 
 
 @pytest.fixture
@@ -210,11 +211,11 @@ def test_no_secret_of_any_kind_is_anywhere(
     experiment = Experiment(
         name="x", operations=("get",), lines=(Line(upload_bps=None, download_bps=None),), states=(DISABLED,)
     )
-    secrets = [text.encode() for text in (user.password, PHRASE, *OTHERS.values())]
+    hidden = [text.encode() for text in (user.password, PHRASE, *OTHERS.values())]
     told = []
     with ExitStack() as stack:
         stack.callback(logging.getLogger("paramiko").setLevel, logging.CRITICAL)
-        seen = stack.enter_context(leaks.watched(*secrets))
+        seen = stack.enter_context(leaks.watched(*hidden))
         for number, wrong in enumerate((None, Kind.LOGIN, Kind.KEY, Kind.SUDO)):
             known = answers(user, wrong=wrong)
             for kind, secret in OTHERS.items():  # as whoever uses them will get them
@@ -229,8 +230,8 @@ def test_no_secret_of_any_kind_is_anywhere(
                     ssh.connect(host, passwords=answers(user, wrong=wrong)).close()
                 except LabError as error:
                     told.append(error.told() + "".join(traceback.format_exception(error)))
-    assert "has no place for it" in told[0], "the run did not come past the secrets"
-    assert any("did not take the password" in text for text in told)
+    assert "has no place for it" in told[0], f"the run did not come past the secrets: {told[0]}"
+    assert any("did not take the password" in text for text in told), told
     assert seen == []
     texts = [
         *told,
@@ -238,9 +239,9 @@ def test_no_secret_of_any_kind_is_anywhere(
         repr(known),
         repr([one for one in gc.get_objects() if isinstance(one, Host)]),
     ]
-    assert [text for text in texts if any(secret.decode() in text for secret in secrets)] == []
+    assert [text for text in texts if any(secret.decode() in text for secret in hidden)] == []
     places = [user.home, tmp_path, Path("/run/branchlab"), user.folder]
-    found = [path for place in places for path in leaks.holding(place, *secrets)]
+    found = [path for place in places for path in leaks.holding(place, *hidden)]
     assert found == []
 
 
@@ -258,6 +259,7 @@ def profile(lab: Lab, folder: Path) -> Path:
 @lab_only
 def test_an_unattended_command_takes_every_secret_from_descriptors(user: users.User, tmp_path: Path) -> None:
     user.sudoers("USER ALL=(root) ALL")
+    path = profile(bench(user, tmp_path), tmp_path)
     handed = {Kind.LOGIN: user.password, Kind.SUDO: user.password, Kind.KEY: PHRASE}
     environment = {**os.environ, "BRANCHLAB_DATA": str(tmp_path / "data")}
     with ExitStack() as stack:
@@ -271,7 +273,7 @@ def test_an_unattended_command_takes_every_secret_from_descriptors(user: users.U
             environment[VARIABLES[kind]] = str(reader)
         seen = stack.enter_context(leaks.watched(user.password.encode(), PHRASE.encode()))
         done = subprocess.run(
-            [sys.executable, "-m", "lab", "revert", str(profile(bench(user, tmp_path), tmp_path))],
+            [sys.executable, "-m", "lab", "revert", str(path)],
             cwd=ROOT, capture_output=True, text=True, stdin=subprocess.DEVNULL, check=False,
             pass_fds=numbers, env=environment,
         )  # fmt: skip

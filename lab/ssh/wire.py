@@ -13,8 +13,8 @@ import subprocess
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from typing import Any
 
 import paramiko
@@ -28,6 +28,8 @@ log = logging.getLogger(__name__)
 TICK_S = 0.1
 WATCH_S = 1.0
 END_S = 5.0
+KERNELS_MS = 5000
+"""So much later than ours comes the system's own finding that nothing was acknowledged, which says less."""
 CERTIFIED = "-cert-v01@openssh.com"
 
 Link = socket.socket | paramiko.Channel
@@ -42,23 +44,36 @@ class Heard:
         self.received = 0
         self.ended = False
         """The other side hung up."""
+        self.broke = ""
+        """What the system said when it broke."""
         self.said = ""
         """What a proxy command complained of, once it has ended."""
 
     def send(self, data: bytes) -> int:
         """Some of `data`; how much."""
-        return self._link.send(data)
+        with self._noticing():
+            return self._link.send(data)
 
     def recv(self, size: int) -> bytes:
         """Some bytes; none at the end."""
-        try:
+        with self._noticing():
             data = self._link.recv(size)
-        except ConnectionError:
-            self.ended = True
-            raise
         self.ended = not data
         self.received += len(data)
         return data
+
+    @contextmanager
+    def _noticing(self) -> Iterator[None]:
+        try:
+            yield
+        except TimeoutError as error:
+            if error.errno is not None:  # the system's own: nobody acknowledged what was sent
+                self.broke = f"the connection broke: {error.strerror}"
+            raise
+        except OSError as error:
+            self.ended = isinstance(error, ConnectionError)
+            self.broke = f"the connection broke: {error.strerror or error}"
+            raise
 
     def settimeout(self, timeout_s: float | None) -> None:
         """As of a socket."""
@@ -77,7 +92,7 @@ class Wire(paramiko.Transport):
     def __init__(self, link: Heard) -> None:
         self.heard = link
         self.key_types: tuple[str, ...] = ()
-        self.fault = ""
+        self._silent = ""
         self.one_time = False
         """A person answered what cannot be answered again: a code that is good once."""
         self.offered: dict[str, list[str]] = {}
@@ -90,6 +105,11 @@ class Wire(paramiko.Transport):
     def preferred_keys(self) -> Sequence[str]:
         """Types of host keys in the order in which they are asked for."""
         return self.key_types or super().preferred_keys
+
+    @property
+    def fault(self) -> str:
+        """Why it ended, if nobody wanted it to."""
+        return self._silent or ("" if self._over.is_set() else self.heard.broke)
 
     @property
     def signatures(self) -> tuple[str, ...]:
@@ -130,8 +150,8 @@ class Wire(paramiko.Transport):
             now = self.heard.received
             before, silent_s = now, 0.0 if now != before else silent_s + WATCH_S
             if silent_s >= limit_s:
-                self.fault = f"nothing was heard from it for {limit_s:g} s"
-                log.warning("%s: %s", threading.current_thread().name, self.fault)
+                self._silent = f"nothing was heard from it for {limit_s:g} s"
+                log.warning("%s: %s", threading.current_thread().name, self._silent)
                 self.close()
 
 
@@ -172,7 +192,7 @@ def _told(tcp: socket.socket, target: Target) -> socket.socket:
     tcp.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     tcp.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
     if hasattr(socket, "TCP_USER_TIMEOUT"):
-        tcp.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, int(target.silent_s * 1000))
+        tcp.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, int(target.silent_s * 1000) + KERNELS_MS)
     return tcp
 
 
