@@ -95,6 +95,12 @@ def _sign_in(host: Host, passwords: Passwords) -> None:
     hosts.signed_in(host, passwords)
 
 
+def _enter(lab: Lab, experiment: Experiment, passwords: Passwords) -> None:
+    from lab import machines, store
+
+    machines.signed_in(lab, experiment, passwords, store.data_folder() / "vcs")
+
+
 def _revert(lab: Lab, passwords: Passwords) -> Mapping[str, Sequence[str]]:
     from lab import machines
 
@@ -112,13 +118,14 @@ class Doors:
     """The ways out of the window. `testbed` makes the hosts of a lab; `own` says whether BranchLab made them.
 
     `person` answers questions amid work; `held` are labs that must be closed at the end; `recording` is the
-    file of the newest run. `looking`, `signing` and `reverting` do what `lab.machines` and `lab.rig` do.
+    file of the newest run. `looking`, `signing`, `entering` and `reverting` do what `lab.machines` and `lab.rig` do.
     """
 
     testbed: Callable[..., Testbed] = _machines
     own: Callable[[Lab], bool] = _own
     looking: Callable[[Lab, Experiment, Passwords], Sequence[Question]] = _look
     signing: Callable[[Host, Passwords], None] = _sign_in
+    entering: Callable[[Lab, Experiment, Passwords], None] = _enter
     reverting: Callable[[Lab, Passwords], Mapping[str, Sequence[str]]] = _revert
     person: Somebody | None = None
     held: list[Embedded] = field(default_factory=list)
@@ -145,20 +152,26 @@ class Doors:
         passwords = self.passwords()
         for host in lab.hosts:
             self._signed_in(host, passwords)
+        if experiment.user:
+            self._tried(lambda: self.entering(lab, experiment, passwords))
         yield tuple(self.looking(lab, experiment, passwords))
 
     def _signed_in(self, host: Host, passwords: Passwords) -> None:
         """Get whatever a host asks for, and its key accepted. Raises what the last of `TRIES` raises."""
+        # Hosts of this machine: their keys are in the profile, and nobody has a password.
+        if host.root in ("sudo", "doas") or not host.ssh.startswith("unix:"):
+            self._tried(lambda: self.signing(host, passwords))
+
+    def _tried(self, enter: Callable[[], None]) -> None:
         from lab.agents import PasswordRefused
+        from lab.rig.entry import RepositoryPasswordRefused
         from lab.ssh.login import LoginPasswordRefused, TookTooLong
 
-        # Hosts of this machine: their keys are in the profile, and nobody has a password.
-        asks = host.root in ("sudo", "doas") or not host.ssh.startswith("unix:")
-        for attempt in range(TRIES) if asks else ():
+        for attempt in range(TRIES):
             try:
-                self.signing(host, passwords)
+                enter()
                 break
-            except (PasswordRefused, LoginPasswordRefused, TookTooLong) as error:
+            except (PasswordRefused, LoginPasswordRefused, RepositoryPasswordRefused, TookTooLong) as error:
                 if attempt == TRIES - 1 or self.person is None:
                     raise
                 self.person.notice = f"{error}. This is try {attempt + 2} of {TRIES}."

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import sys
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -32,7 +32,7 @@ from lab.events import (
 )
 from lab.model import Experiment, Lab, Line, Role, Trial
 from lab.rig import changes as board
-from lab.rig import checking, looking, peers, planning
+from lab.rig import checking, looking, peers, planning, scratch
 from lab.rig.doubts import doubts
 from lab.rig.fullness import Found, Fullness
 from lab.rig.host_checks import Checked
@@ -193,7 +193,8 @@ class Machines:
         seen = peers.look(hosts, stop)
         peers.refuse(seen, hosts, line.place)
         meter = Meter(hosts, peers.hidden(seen, hosts))
-        workplace = Workplace(hosts, experiment, vcs.driver(experiment.vcs, self._drivers))
+        driver = vcs.driver(experiment.vcs, self._drivers)
+        workplace = Workplace(hosts, experiment, driver, self._passwords)
         if any(wanted.limited or wanted.delayed for wanted in experiment.lines):
             others = line.others(hosts, stop, workplace.ports)
             asking.refuse_unanswered(looking.connections(line, others), self._agreed)
@@ -339,13 +340,15 @@ class Machines:
             limit_s=held.limit_s,
         )
         yield _record(evidence, held, closing.since(at_exit))
+        if not evidence.exit_ok:
+            rig.workplace.refuse_unentered(held.job, told["tail"])
 
     def _run(
         self, rig: _Rig, held: _Held, trial: Trial, before: Reading, stop: Stop
     ) -> Generator[Event, None, dict[str, Any]]:
         """Stream until the command's last word, which is the value."""
         live, began = LiveCounters(rig.meter, before), monotonic()
-        request = {**held.job.args, "timeout_s": held.limit_s, "tail": TAIL_BYTES}
+        request = {**rig.workplace.request(held.job), "timeout_s": held.limit_s, "tail": TAIL_BYTES}
         with rig.meter.streaming() as samples, rig.client.agent.stream("command", request) as command:
             for talk, event, data in agents.merged([command, *samples], stop):
                 if talk is command and event is None:
@@ -480,12 +483,21 @@ def check(
     experiment: Experiment | None,
     passwords: Passwords | None = None,
     drivers: Path | None = None,
+    entering: Callable[[], None] | None = None,
 ) -> tuple[Checked, ...]:
-    """What a run would need on every host, looked at, and what it would ask; changes nothing."""
+    """What a run would need on every host, looked at, and what it would ask; changes nothing.
+
+    `entering` gets the password of the experiment's repository from a person; without it, it must be known.
+    """
     found = checking.check(lab, experiment, passwords)
     if experiment is None or not all(one.ok for one in found):
         return found
     try:
+        passwords = passwords or Passwords()
+        if entering is None:
+            signed_in(lab, experiment, passwords, drivers)
+        else:
+            entering()
         questions = look(lab, experiment, drivers, passwords)
     except LabError as error:
         return (*found, Checked(error.host or lab.name, False, str(error), error.advice))
@@ -504,7 +516,14 @@ def check(
         and any(state.enabled for state in experiment.states)
         and "purge" not in [one.kind for one in questions]
     ]
-    return (*found, *asked, *cold)
+    named = [
+        Checked(
+            lab.one(Role.CLIENT).name,
+            True,
+            f"the repository lets {experiment.user} in, or asks nobody on reads",
+        )
+    ]
+    return (*found, *(named if experiment.user else ()), *asked, *cold)
 
 
 def commands(lab: Lab, experiment: Experiment, drivers: Path | None = None) -> dict[str, list[str]]:
@@ -534,6 +553,14 @@ def own(lab: Lab) -> bool:
     from lab import embedded  # which not every controller can load
 
     return embedded.is_own(lab)
+
+
+def signed_in(lab: Lab, experiment: Experiment, passwords: Passwords, drivers: Path | None = None) -> None:
+    """Enter the experiment's repository once, where it names a user, so that `passwords` knows what it wants.
+
+    Changes nothing. Raises lab.rig.entry.RepositoryPasswordRefused for a password that is wrong.
+    """
+    scratch.signed_in(lab, experiment, vcs.driver(experiment.vcs, drivers), passwords)
 
 
 def look(

@@ -165,7 +165,9 @@ class Experiment:
     """What is asked of the lab, whole and frozen.
 
     `data` names a recipe; None is the repository as it is, which belongs to others: it is changed only below
-    `scratch`, the URL of a place in it that `branchlab scratch` made.
+    `scratch`, the URL of a place in it that `branchlab scratch` made. Such a repository may want to know a `user`
+    (the password is in no profile) and be served by https, `ca` being a file with the company's certificates on
+    the client.
     """
 
     name: str
@@ -173,6 +175,8 @@ class Experiment:
     repository: str = "http://{server}/svn/trunk"
     data: str | None = "quick"
     scratch: str | None = None
+    user: str | None = None
+    ca: str | None = None
     change: Change = field(default_factory=Change)
     operations: tuple[str, ...] = OPERATIONS
     lines: tuple[Line, ...]

@@ -2,18 +2,29 @@
 
 from __future__ import annotations
 
+import base64
+import hashlib
+import ipaddress
+import secrets
 import subprocess
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from xml.etree import ElementTree
 
 import real_runs
 import two_apaches
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
+from cryptography.x509.oid import NameOID
 
 from lab.embedded import Embedded
+from lab.model import Role
 from lab.recipes import QUICK
 from ssh_agents import apache, grounds
 
@@ -59,11 +70,42 @@ class Repository:
         return subprocess.run(argv, check=True, capture_output=True, text=True).stdout
 
 
+class Authority:
+    """The company's: vouches for servers by its certificate, which is in `file`."""
+
+    def __init__(self, file: Path) -> None:
+        self.file = file
+        self._key = ec.generate_private_key(ec.SECP256R1())
+        self._name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, f"Company {secrets.token_hex(4)}")])
+        made = self._begun(self._name, self._key).add_extension(
+            x509.BasicConstraints(ca=True, path_length=None), critical=True
+        )
+        file.write_bytes(made.sign(self._key, hashes.SHA256()).public_bytes(Encoding.PEM))
+
+    def issue(self, folder: Path, address: str) -> None:
+        """Certificate and key for a server, in `tls.pem` below a folder."""
+        key = ec.generate_private_key(ec.SECP256R1())
+        alternative = x509.SubjectAlternativeName([x509.IPAddress(ipaddress.ip_address(address))])
+        made = self._begun(x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "server")]), key)
+        signed = made.add_extension(alternative, critical=False).sign(self._key, hashes.SHA256())
+        private = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
+        (folder / "tls.pem").write_bytes(signed.public_bytes(Encoding.PEM) + private)
+
+    def _begun(self, name: x509.Name, key: ec.EllipticCurvePrivateKey) -> x509.CertificateBuilder:
+        now = datetime.now(UTC)
+        builder = x509.CertificateBuilder().subject_name(name).issuer_name(self._name)
+        builder = builder.public_key(key.public_key()).serial_number(x509.random_serial_number())
+        return builder.not_valid_before(now - timedelta(days=1)).not_valid_after(now + timedelta(days=1))
+
+
 @contextmanager
-def served(lab: Embedded, password: str = "", port: int = PORT) -> Iterator[Repository]:
+def served(
+    lab: Embedded, password: str = "", port: int = PORT, anna: str = "", tls: Authority | None = None
+) -> Iterator[Repository]:
     """The quick data set's repository at http://SERVER:8088/svn/.
 
-    `password`: "reads" or "writes" ask for one; "never": nobody has a name.
+    `password`: "reads" or "writes" ask for one; "never": nobody has a name. `anna` is the password of a user of that
+    name. `tls`: it speaks https, with a certificate of this authority's.
     """
     with two_apaches.place() as place:
         folder = two_apaches.repository(QUICK, place / "repository")
@@ -87,7 +129,13 @@ def served(lab: Embedded, password: str = "", port: int = PORT) -> Iterator[Repo
                 )
             if password == "never":
                 config = config.replace("Require valid-user", "Require all granted")
-        grounds.write(str(home / "users"), made.users)
+        digest = base64.b64encode(hashlib.sha1(anna.encode()).digest()).decode()  # noqa: S324 - Apache's {SHA}
+        grounds.write(str(home / "users"), made.users + (f"anna:{{SHA}}{digest}\n" if anna else ""))
+        if tls is not None:
+            tls.issue(home, lab.lab.one(Role.SERVER).address or "")
+            modules = Path(next(iter(apache.modules("svn-server").values()))).parent
+            config += f'\nLoadModule ssl_module "{modules}/mod_ssl.so"\nSSLEngine on\nSSLSessionCache none'
+            config += f'\nSSLCertificateFile "{home}/tls.pem"'
         (home / "httpd.conf").write_text(config + "\n", "utf-8")
         start = f"setsid {apache.program()} -f {home}/httpd.conf -DFOREGROUND >{home}/said 2>&1 </dev/null &"
         real_runs.on(lab.folder, "server", start)

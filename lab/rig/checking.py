@@ -200,7 +200,16 @@ def _services(experiment: Experiment, hosts: Sequence[Connected]) -> Iterator[Ch
         return  # BranchLab starts the server itself, and nothing answers before that
     client, server = only(hosts, Role.CLIENT), only(hosts, Role.SERVER)
     url = scratch.filled(experiment.repository, server.host)
-    yield from host_checks.answers(client, url)
+    if url.startswith("https:"):
+        yield Checked(
+            client.name,
+            True,
+            f"{url} speaks https",
+            "Nothing of what goes over https can be cached: only the line can be measured with it.",
+        )
+        return
+    disabled = not any(state.enabled for state in experiment.states)
+    yield from host_checks.answers(client, url, named=bool(experiment.user) and disabled)
     for proxy in in_role(hosts, Role.PROXY):
         if not proxy.host.services and any(state.enabled for state in experiment.states):
             parts = urlsplit(proxy.host.url or "")

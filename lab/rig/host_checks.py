@@ -188,8 +188,13 @@ def routes(one: Connected, hosts: Sequence[Connected]) -> Iterator[Checked]:
     yield Checked(one.name, True, f"reaches {ways}; {ssh}")
 
 
-def answers(one: Connected, url: str, through: tuple[str, int] | None = None) -> Iterator[Checked]:
-    """What a service of the user's own says to a client that sends no password; `through` is a proxy (host, port)."""
+def answers(
+    one: Connected, url: str, through: tuple[str, int] | None = None, *, named: bool = False
+) -> Iterator[Checked]:
+    """What a service of the user's own says to a client that sends no password; `through` is a proxy (host, port).
+
+    `named`: a run would send one, and needs no cache.
+    """
     args = {"url": url, **({"proxy": {"host": through[0], "port": through[1]}} if through else {})}
     where = f"{url} through {through[0]}:{through[1]}" if through else url
     try:
@@ -207,7 +212,9 @@ def answers(one: Connected, url: str, through: tuple[str, int] | None = None) ->
         advice = (
             "Nothing can be cached then. Allow reading without a password, from the lab's addresses at least."
         )
-        yield Checked(one.name, False, f"{where}: a password is asked for on reads", advice)
+        if named:
+            advice = "Nothing can be cached then: only the line can be measured with it."
+        yield Checked(one.name, named, f"{where}: a password is asked for on reads", advice)
     elif status in (403, 502, 503, 504):
         advice = "Look into its log: it refuses what a run would ask, or does not reach the server."
         yield Checked(one.name, False, f"{where}: answers {status} {word['reason']}", advice)

@@ -19,6 +19,7 @@ def commands(lab: Lab, experiment: Experiment, driver: Driver) -> dict[str, list
     server, client = lab.one(Role.SERVER), lab.one(Role.CLIENT)
     told: dict[str, list[str]] = {host.name: [] for host in lab.hosts}
     holes = _holes(experiment, server)
+    driver = driver.entering(experiment.user, experiment.ca)
     if experiment.data:
         if not server.services:
             raise BadInput(

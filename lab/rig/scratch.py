@@ -10,8 +10,11 @@ from dataclasses import dataclass, replace
 from urllib.parse import quote, unquote, urlsplit
 
 from lab import places
+from lab.credentials import Passwords
 from lab.errors import BadInput, HostTrouble, LabError
 from lab.model import CHANGING, Experiment, Host, Lab, Role
+from lab.rig import entry
+from lab.rig.entry import Entry
 from lab.rig.hosts import LEASE_S, Connected, connected, in_role, only, owner
 from lab.rig.subversion import Seen, Svn
 from lab.stop import Stop
@@ -24,8 +27,6 @@ MARK = "branchlab:scratch"
 
 A copy of the place carries the property along, and is told from it by its path.
 """
-NO_FOLDER = "/dev/null/branchlab"
-"""As the tool's private folder: nothing is read there, and nothing can be written."""
 _RUN = re.compile(r"run-[0-9a-f]{8}")
 _COMMITTED = re.compile(r"revision (\d+)")
 
@@ -60,12 +61,17 @@ def filled(text: str, server: Host) -> str:
 
 
 def refuse_unmarked(
-    hosts: Sequence[Connected], experiment: Experiment, driver: Driver, stop: Stop
+    hosts: Sequence[Connected],
+    experiment: Experiment,
+    driver: Driver,
+    stop: Stop,
+    entered: Entry | None = None,
 ) -> Own | None:
     """Look at the experiment's own repository from the client; None where BranchLab makes the repository itself.
 
     Changes nothing. Raises BadInput where it is not to be had as the experiment wants it: under another
-    host's address, with a password, or without a marked place for what changes it.
+    host's address, with a password that is unknown or before a proxy, or without a marked place for what changes it;
+    and RepositoryPasswordRefused, so that a wrong one is offered once, and not in each trial.
     """
     if experiment.data is not None:
         return None
@@ -75,7 +81,11 @@ def refuse_unmarked(
     if "{server}" not in experiment.repository:
         for one in (*in_role(hosts, Role.CLIENT), *in_role(hosts, Role.PROXY)):
             _refuse_other_host(one, server, url, stop)
-    svn = Svn(client, driver.options(NO_FOLDER))
+    entered = entered or entry.of(experiment, url, server.name, None)
+    entered.refuse_old((client.facts.get("tools") or {}).get("svn"), client.name)
+    if any(state.enabled for state in experiment.states):
+        _refuse_named_reads(Svn(client, driver, entered, named=False), url, stop)
+    svn = Svn(client, driver, entered)
     seen = _folder(svn, url, stop)
     place = ""
     if experiment.scratch and any(name in CHANGING for name in experiment.operations):
@@ -107,6 +117,18 @@ def _refuse_other_host(one: Connected, server: Connected, url: str, stop: Stop) 
             advice=f"Name {name}'s own host as [hosts.{server.name}], with all its addresses (address, address6), "
             "or write {server} in the repository's URL.",
         )
+
+
+def _refuse_named_reads(nameless: Svn, url: str, stop: Stop) -> None:
+    """Raise BadInput where reading needs a password: no proxy may keep what comes then."""
+    try:
+        nameless.seen(url, stop)
+    except BadInput as error:
+        error.advice = (
+            'Write states = ["disabled"], or let the lab\'s hosts read without a password, by their addresses'
+            " (Require ip): what was read with one no cache may store, so no proxy could be measured."
+        )
+        raise
 
 
 def _folder(svn: Svn, url: str, stop: Stop) -> Seen:
@@ -162,13 +184,13 @@ def _mark(place: Seen) -> str:
 # The place
 
 
-def make(lab: Lab, experiment: Experiment, driver: Driver) -> str:
+def make(lab: Lab, experiment: Experiment, driver: Driver, passwords: Passwords | None = None) -> str:
     """Make and mark the experiment's scratch place by one revision; what was done, for people. Idempotent.
 
     Raises BadInput where something else is at that URL.
     """
-    with _at_client(lab, experiment, driver) as (client, place, repository):
-        svn = Svn(client, driver.options(NO_FOLDER), place)
+    with _at_client(lab, experiment, driver, passwords) as (client, place, repository, entered):
+        svn = Svn(client, driver, entered, place)
         stop = Stop()
         seen = svn.seen(place, stop)
         if seen is not None:
@@ -187,11 +209,11 @@ def make(lab: Lab, experiment: Experiment, driver: Driver) -> str:
         return f"{place} was made and marked, by revision {revision}"
 
 
-def remove(lab: Lab, experiment: Experiment, driver: Driver) -> str:
+def remove(lab: Lab, experiment: Experiment, driver: Driver, passwords: Passwords | None = None) -> str:
     """Delete the marked place by one revision, locks in it first; what was done, for people. Idempotent."""
-    with _at_client(lab, experiment, driver) as (client, place, repository):
+    with _at_client(lab, experiment, driver, passwords) as (client, place, repository, entered):
         stop = Stop()
-        svn = Svn(client, driver.options(NO_FOLDER), place.rpartition("/")[0])
+        svn = Svn(client, driver, entered, place.rpartition("/")[0])
         if svn.seen(place, stop) is None:
             return f"there is nothing at {place}"
         _refuse_place(svn, repository, place, stop)
@@ -199,14 +221,14 @@ def remove(lab: Lab, experiment: Experiment, driver: Driver) -> str:
         return f"{place} was deleted, by revision {revision}"
 
 
-def revert(lab: Lab, experiment: Experiment, driver: Driver) -> list[str]:
+def revert(lab: Lab, experiment: Experiment, driver: Driver, passwords: Passwords | None = None) -> list[str]:
     """Delete what runs that were cut off left in the experiment's place; what that was. Idempotent.
 
     Refused (AgentRefused, `busy`) while a run goes on; nothing is done where the place is not marked.
     """
-    with _at_client(lab, experiment, driver) as (client, place, repository):
+    with _at_client(lab, experiment, driver, passwords) as (client, place, repository, entered):
         stop = Stop()
-        svn = Svn(client, driver.options(NO_FOLDER), place)
+        svn = Svn(client, driver, entered, place)
         seen = svn.seen(place, stop)
         if seen is None or svn.property(MARK, place, stop) != _mark(seen):
             return []
@@ -215,8 +237,10 @@ def revert(lab: Lab, experiment: Experiment, driver: Driver) -> list[str]:
 
 
 @contextmanager
-def _at_client(lab: Lab, experiment: Experiment, driver: Driver) -> Iterator[tuple[Connected, str, Seen]]:
-    """The client alone, held; the place's URL, and what is measured."""
+def _at_client(
+    lab: Lab, experiment: Experiment, driver: Driver, passwords: Passwords | None
+) -> Iterator[tuple[Connected, str, Seen, Entry]]:
+    """The client alone, held; the place's URL, what is measured, and how it is entered."""
     _refuse_other_tool(driver)
     if experiment.data is not None or experiment.scratch is None:
         raise BadInput(
@@ -232,8 +256,30 @@ def _at_client(lab: Lab, experiment: Experiment, driver: Driver) -> Iterator[tup
     # Nothing of this needs root, so no password for it is asked either.
     alone = Lab(name=lab.name, hosts=(replace(host, root="none"),))
     held = owner(purpose="scratch place")
-    with connected(alone, Stop(), lease_s=LEASE_S, owned_by=held) as (client,):
-        yield client, place, _folder(Svn(client, driver.options(NO_FOLDER)), url, Stop())
+    entered = entry.of(experiment, url, server.name, passwords)
+    with connected(alone, Stop(), lease_s=LEASE_S, owned_by=held, passwords=passwords) as (client,):
+        entered.refuse_old((client.facts.get("tools") or {}).get("svn"), client.name)
+        yield client, place, _folder(Svn(client, driver, entered), url, Stop()), entered
+
+
+def signed_in(lab: Lab, experiment: Experiment, driver: Driver, passwords: Passwords) -> None:
+    """Enter the experiment's repository once, from the client, so that `passwords` knows what it wants.
+
+    Does nothing where no user is named and no https spoken. Changes nothing. Raises RepositoryPasswordRefused for a
+    wrong password, and BadInput for one that is not known or a certificate that is not trusted.
+    """
+    if experiment.data is not None or not (experiment.user or experiment.repository.startswith("https:")):
+        return
+    _refuse_other_tool(driver)
+    server, host = lab.one(Role.SERVER), lab.one(Role.CLIENT)
+    url = filled(experiment.repository, server)
+    entered = entry.of(experiment, url, server.name, passwords)
+    if experiment.user:
+        entered.line()
+    alone = Lab(name=lab.name, hosts=(replace(host, root="none"),))
+    with connected(alone, Stop(), lease_s=None, passwords=passwords) as (client,):
+        entered.refuse_old((client.facts.get("tools") or {}).get("svn"), client.name)
+        Svn(client, driver, entered).seen(url, Stop())
 
 
 def _nearest(svn: Svn, place: str, repository: Seen, stop: Stop) -> str:
@@ -296,12 +342,12 @@ def _cleared(svn: Svn, place: str, stop: Stop) -> Iterator[str]:
 class RunPlace:
     """One run's folder in the marked place: made by one revision, removed by one."""
 
-    def __init__(self, client: Connected, driver: Driver, own: Own, token: str) -> None:
+    def __init__(self, client: Connected, driver: Driver, own: Own, token: str, entered: Entry) -> None:
         self.url = f"{own.place}/run-{token}"
         self.work = f"{self.url}/work"
         self._own = own
         # The leftovers of other runs lie beside this one's folder.
-        self._svn = Svn(client, driver.options(NO_FOLDER), own.place)
+        self._svn = Svn(client, driver, entered, own.place)
 
     def make(self, stop: Stop) -> None:
         """Delete what runs that were cut off left here; copy the repository on its server, which costs nothing."""

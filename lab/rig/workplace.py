@@ -12,10 +12,11 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from lab import caches, design, places, recipes, vcs
+from lab.credentials import Passwords
 from lab.errors import BadInput, HostTrouble, LabError, TrialFailed
 from lab.events import DataMeasured, Event, ToolMeasured
 from lab.model import Experiment, Role, Trial
-from lab.rig import scratch
+from lab.rig import entry, scratch
 from lab.rig.hosts import Connected, in_role, only
 from lab.rig.logs import LogCount, Logs
 from lab.stop import Stop
@@ -34,15 +35,22 @@ PROXY_PORT = 8081
 class Workplace:
     """Makes what the experiment's operations need, prepares each trial, and clears everything away."""
 
-    def __init__(self, hosts: Sequence[Connected], experiment: Experiment, driver: Driver) -> None:
+    def __init__(
+        self,
+        hosts: Sequence[Connected],
+        experiment: Experiment,
+        driver: Driver,
+        passwords: Passwords | None = None,
+    ) -> None:
         self._hosts = hosts
         self.client = only(hosts, Role.CLIENT)
-        self.driver = driver
+        self.driver = driver.entering(experiment.user, experiment.ca)
         self._server = only(hosts, Role.SERVER)
         self._proxies = in_role(hosts, Role.PROXY)
         self._office = in_role(hosts, Role.CLIENT) + self._proxies
         self._experiment = experiment
         self._url = scratch.filled(experiment.repository, self._server.host)
+        self._entry = entry.of(experiment, self._url, self._server.name, passwords)
         self._recipe = recipes.recipe(experiment.data) if experiment.data else None
         self._logs: dict[str, tuple[int, LogCount]] = {}
         self._services: list[tuple[Connected, dict[str, Any]]] = []
@@ -63,7 +71,7 @@ class Workplace:
         parts = urlsplit(self._own.root if self._own else self._url)
         path = parts.path.strip("/")
         root = path if self._own else path.split("/")[0]
-        return f"{parts.scheme}://{parts.hostname}:{parts.port or 80}/{root}{'/' if root else ''}"
+        return f"{parts.scheme}://{parts.hostname}:{places.port(self._url)}/{root}{'/' if root else ''}"
 
     @property
     def passing(self) -> str:
@@ -73,7 +81,7 @@ class Workplace:
     @property
     def ports(self) -> list[int]:
         """The ports on which the VCS and the proxy are reached."""
-        ports = [urlsplit(self._url).port or 80]
+        ports = [places.port(self._url)]
         return ports + ([self._proxy()[1]] if self._proxies else [])
 
     # Before the trials
@@ -83,7 +91,7 @@ class Workplace:
 
         Raises what `scratch.refuse_unmarked` raises; does nothing where BranchLab makes the repository itself.
         """
-        self._own = scratch.refuse_unmarked(self._hosts, self._experiment, self.driver, stop)
+        self._own = scratch.refuse_unmarked(self._hosts, self._experiment, self.driver, stop, self._entry)
 
     def set_up(self, stop: Stop) -> Iterator[Event]:
         """Repository, services, the tool's starting cost, the working copy that trials copy."""
@@ -117,7 +125,7 @@ class Workplace:
         """This run's folder in the marked place; from now on the driver changes nothing beside it."""
         self._holes["revision"] = own.revision
         if own.place:
-            place = scratch.RunPlace(self.client, self.driver, own, self._token)
+            place = scratch.RunPlace(self.client, self.driver, own, self._token, self._entry)
             self._run_place = place  # before it is made: what is half made is removed too
             place.make(stop)
         self.driver = self.driver.confined(self._run_place.url if self._run_place else "")
@@ -288,14 +296,33 @@ class Workplace:
         if timed is None:
             raise AssertionError("a driver was accepted without a timed command")
         self._refuse_elsewhere(timed, stop)
+        self._put_file(timed)
         return timed
+
+    def request(self, command: Command) -> dict[str, Any]:
+        """The command's arguments for the agent; with the repository's password where it needs that, so never kept."""
+        return {**command.args, **({"stdin": self._entry.line()} if command.login else {})}
+
+    def refuse_unentered(self, command: Command, told: str) -> None:
+        """Raise what a server that asked again for a user or a certificate means: no trial after this one could do
+        better, and an account may be locked after a few wrong passwords."""
+        if command.login or self._entry.ca:
+            trouble = self._entry.trouble(told, self.client.name, str(command))
+            if trouble is not None:
+                raise trouble
+
+    def _put_file(self, command: Command) -> None:
+        if command.file is not None:
+            path, text = command.file
+            self.client.connection.put(text.encode("utf-8"), path, timeout_s=STEP_S)
 
     def _refuse_elsewhere(self, command: Command, stop: Stop) -> None:
         """What a working copy belongs to cannot be seen in a command: it is asked of the copy itself."""
         if self._own is None or not places.changing(command.argv):
             return
         config = self._holes["config"]
-        folders = {word for word in command.argv if word.startswith("/") and word != config}
+        listed = command.file[0] if command.file else ""
+        folders = {word for word in command.argv if word.startswith("/") and word not in (config, listed)}
         folders |= {str(command.args["cwd"])} if "cwd" in command.args else set()
         urls = [word for word in command.argv if "://" in word]
         if self._run_place is None or not (folders or urls):
@@ -343,10 +370,11 @@ class Workplace:
         if command.verb != "command":
             one.agent.ask(command.verb, dict(command.args), timeout_s=STEP_S, stop=stop)
             return
-        word = one.agent.ask(
-            "command", {**command.args, "timeout_s": STEP_S}, timeout_s=STEP_S + 30, stop=stop
-        )
+        self._put_file(command)
+        request = {**self.request(command), "timeout_s": STEP_S}
+        word = one.agent.ask("command", request, timeout_s=STEP_S + 30, stop=stop)
         if not command.succeeded(word["exit"]):
+            self.refuse_unentered(command, word["tail"])
             raise TrialFailed(
                 f"an untimed step ended with exit status {word['exit']}: {word['tail'].strip()[-400:]}",
                 host=one.name,

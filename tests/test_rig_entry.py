@@ -1,0 +1,191 @@
+"""A repository that wants a user, a password and a trusted certificate: entered, refused once, and nothing leaks."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import leaks
+import own_repository
+import pytest
+import two_apaches
+from own_repository import PORT, Authority, Repository
+from real_runs import EMPTY, experiment
+
+from lab import embedded, machines, runner, store, vcs
+from lab.credentials import Kind, Passwords
+from lab.embedded import Embedded
+from lab.errors import BadInput, HostLacks, LabError
+from lab.events import CommandStarted, Event, Outcome, RunFinished, Standing, TrialFinished
+from lab.machines import Machines
+from lab.model import DISABLED, Change, Experiment, Line, Role
+from lab.rig import entry, planning, scratch
+from lab.rig.entry import RepositoryPasswordRefused
+from lab.stop import Stop
+
+lab_only = [
+    pytest.mark.lab,
+    pytest.mark.timeout(300),
+    pytest.mark.skipif(bool(two_apaches.missing()), reason="missing: " + two_apaches.missing()),
+]
+SECRET = f"s3cret {secrets.token_hex(8)} ü"
+FAST = Line(upload_bps=4_000_000, download_bps=8_000_000)
+URL = f"https://{{server}}:{PORT}/svn"
+DRIVER = vcs.driver("subversion")
+
+
+@pytest.fixture(scope="module")
+def lab() -> Iterator[Embedded]:
+    with embedded.up() as made:
+        yield made
+
+
+@pytest.fixture(scope="module")
+def company(tmp_path_factory: pytest.TempPathFactory) -> Authority:
+    return Authority(tmp_path_factory.mktemp("company") / "company.pem")
+
+
+@pytest.fixture(scope="module")
+def locked(lab: Embedded, company: Authority) -> Iterator[Repository]:
+    with own_repository.served(lab, password="reads", anna=SECRET, tls=company) as repository:
+        yield repository
+
+
+def own(company: Authority, **changes: object) -> Experiment:
+    """The least that is entered by a user, over https."""
+    fields: dict[str, object] = {
+        "data": None,
+        "repository": f"{URL}/trunk",
+        "user": "anna",
+        "ca": str(company.file),
+        "lines": (FAST,),
+        "states": (DISABLED,),
+        "attempts": 1,
+        "change": Change(files=20),
+    }
+    return experiment(**{**fields, **changes})
+
+
+def knowing(secret: str = SECRET) -> Passwords:
+    """A person is there who types this, whatever is asked."""
+    return Passwords(lambda question: secret)
+
+
+class Asked:
+    """A person who keeps the questions, and types one answer after another."""
+
+    def __init__(self, *answers: str) -> None:
+        self.questions: list[str] = []
+        self._answers = list(answers)
+
+    def __call__(self, question: str) -> str | None:
+        self.questions.append(question)
+        return self._answers.pop(0) if self._answers else None
+
+
+def ran(
+    lab: Embedded, wanted: Experiment, known: Passwords | None, record: Path | None = None
+) -> list[Event]:
+    told = runner.run(wanted, Machines(lab.lab, passwords=known), Stop())
+    return list(store.recorded(told, record) if record else told)
+
+
+@pytest.mark.usefixtures("locked")
+class TestOnARealServer:
+    """Apache with mod_dav_svn, Basic auth on everything, and TLS by a company's CA."""
+
+    pytestmark = lab_only
+
+    def test_every_operation_is_proven_and_the_password_is_nowhere(
+        self, lab: Embedded, company: Authority, tmp_path: Path, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        wanted = own(
+            company,
+            scratch=f"{URL}/lab/branchlab-scratch",
+            operations=("get", "check-out", "undo", "check-in", "history", "diff"),
+        )
+        caplog.set_level("DEBUG")
+        record = tmp_path / "run.branchlab"
+        with leaks.watched(SECRET.encode()) as seen:
+            scratch.make(lab.lab, wanted, DRIVER, knowing())
+            events = ran(lab, wanted, knowing(), record)
+            left = scratch.revert(lab.lab, wanted, DRIVER, knowing())
+        finished = [event for event in events if isinstance(event, TrialFinished)]
+        assert [(one.standing, one.reason) for one in finished] == [(Standing.KEPT, "")] * 6, events[-1]
+        assert left == []
+        named = [event for event in events if isinstance(event, CommandStarted) and "anna" in event.argv]
+        assert len(named) == 6
+        assert seen == []
+        assert SECRET not in caplog.text + repr(events) + repr(planning.commands(lab.lab, wanted, DRIVER))
+        assert leaks.holding(tmp_path, SECRET.encode()) == []
+        assert leaks.holding(lab.folder, SECRET.encode()) == []
+
+    def test_a_wrong_password_is_offered_once_before_the_first_change(
+        self, lab: Embedded, company: Authority, locked: Repository
+    ) -> None:
+        before, person = locked.newest(), Asked("wrong-one", SECRET)
+        known = Passwords(person)
+        wanted = own(company, operations=("get",), attempts=3)
+        last = ran(lab, wanted, known)[-1]
+        assert isinstance(last, RunFinished)
+        assert last.outcome is Outcome.FAILED
+        assert "did not take the password of anna@" in last.reason
+        assert "wrong-one" not in last.reason
+        assert (len(person.questions), locked.newest()) == (1, before)
+        server = lab.lab.one(Role.SERVER)
+        assert person.questions == [
+            f"Password of anna@{server.address}:{PORT} for the repository on {server.name}: "
+        ]
+        # Signing in again asks again, and now it is right.
+        machines.signed_in(lab.lab, wanted, known)
+        assert ran(lab, wanted, known)[-1].outcome is Outcome.DONE  # type: ignore[attr-defined]
+
+    def test_a_password_that_changes_amid_a_run_ends_it_at_its_first_trial(
+        self, lab: Embedded, company: Authority
+    ) -> None:
+        known = knowing()
+        events = []
+        for event in runner.run(
+            own(company, operations=("get",), attempts=3), Machines(lab.lab, passwords=known), Stop()
+        ):
+            events.append(event)
+            if event.kind == "TrialStarted":
+                known._known[Kind.VCS, next(target for kind, target in known._known if kind is Kind.VCS)] = (
+                    "old"
+                )
+        assert len([event for event in events if isinstance(event, TrialFinished)]) == 1
+        assert "did not take the password" in events[-1].reason  # type: ignore[attr-defined]
+
+    def test_nobody_who_could_be_asked_is_told_where_to_keep_the_password(
+        self, lab: Embedded, company: Authority
+    ) -> None:
+        last = ran(lab, own(company), None)[-1]
+        assert isinstance(last, RunFinished)
+        assert "is not known, and nobody is there to be asked" in last.reason
+        assert f'keyring set branchlab "vcs anna@{lab.lab.one(Role.SERVER).address}:{PORT}"' in last.advice
+        assert "BRANCHLAB_VCS_PASSWORD_FD" in last.advice
+
+    def test_a_certificate_that_nobody_vouches_for_is_named(
+        self, lab: Embedded, company: Authority, tmp_path: Path
+    ) -> None:
+        with pytest.raises(BadInput, match="asked whether to trust the certificate of") as caught:
+            machines.signed_in(lab.lab, own(company, ca=None), knowing())
+        assert 'Write ca = "' in caught.value.advice
+        other = Authority(tmp_path / "other.pem")
+        with pytest.raises(BadInput, match="asked whether to trust the certificate of") as caught:
+            machines.signed_in(lab.lab, own(company, ca=str(other.file)), knowing())
+        assert f"{other.file} does not vouch for it" in caught.value.advice
+        with pytest.raises(BadInput, match=f"svn cannot use {tmp_path}/nothing.pem"):
+            machines.signed_in(lab.lab, own(company, ca=f"{tmp_path}/nothing.pem"), knowing())
+
+    def test_check_says_who_is_let_in(self, lab: Embedded, company: Authority) -> None:
+        found = machines.check(lab.lab, own(company), knowing())
+        texts = [one.text for one in found]
+        assert any("speaks https" in text for text in texts)
+        assert "the repository lets anna in, or asks nobody on reads" in texts
+        wrong = machines.check(lab.lab, own(company), knowing("wrong-one"))[-1]
+        assert (wrong.ok, "did not take the password of anna@" in wrong.text) == (False, True)
+        nobody = machines.check(lab.lab, own(company, user=None), Passwords())[-1]
+        assert (nobody.ok, "asks for a user and a password" in nobody.text) == (False, True)
