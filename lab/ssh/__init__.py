@@ -291,15 +291,18 @@ class Connection:
 
     def start(self, argv: Sequence[str], *, terminal: bool = False) -> Process:
         """Start a program by the login shell of the user; on request on a terminal of its own, raw and without
-        echo, whose end of input is one byte (4). Raises ConnectionLost."""
+        echo, whose end of input is one byte (4). A text is a line that is ready for any shell. Raises ConnectionLost.
+        """
         try:
             channel, used = self._session()
             with bounded(channel):
                 if terminal:
                     give_terminal(channel)
-                channel.exec_command(shlex.join(argv))  # the only place where words become a line
+                # The only place where words become a line.
+                channel.exec_command(argv if isinstance(argv, str) else shlex.join(argv))
         except (paramiko.SSHException, OSError, EOFError) as error:
-            raise self._lost(f"{argv[0]} could not be started: {error or type(error).__name__}") from error
+            program = argv.split()[0] if isinstance(argv, str) else argv[0]
+            raise self._lost(f"{program} could not be started: {error or type(error).__name__}") from error
         return Process(channel, self.name, used, terminal=terminal)
 
     def _session(self) -> tuple[paramiko.Channel, Wire]:
