@@ -491,7 +491,7 @@ def test_a_command_that_does_nothing_is_found_out(commands: dict[str, Any]) -> N
 def test_a_command_that_fails_says_why(commands: dict[str, Any]) -> None:
     error = refused({**commands, "purge": [sys.executable, "-c", "import sys; sys.exit('no such cache')"]})
     assert (error.kind, error.text) == ("failed", "exit 1: no such cache")
-    assert refused({**commands, "list": ["no-such-program-here"]}).kind == "missing"
+    assert refused({**commands, "list": ["/nowhere/no-such-program"]}).kind == "missing"
     assert refused({**commands, "list": []}).kind == "bad-request"
     assert refused({**commands, "purge": ["{url}"]}).kind == "bad-request"
 

@@ -293,7 +293,7 @@ def test_plan_prints_trials_commands_and_duration_and_touches_no_host(world: Wor
         ("512/1024 kbit/s", "128 kilobananas", "kilobananas"),
         (', folder = "/var/cache/branchlab"', "", "folder"),
         ("warm_up = 1", "warm_up = 3", "warm"),
-        ('kind = "apache-disk"', 'kind = "squid"', "no kind of cache named 'squid'"),
+        ('kind = "apache-disk"', 'kind = "memcached"', "no kind of cache named 'memcached'"),
         ('data = "quick"', 'data = "slow"', "no data set named 'slow'"),
         ('data = "quick"', "change = { files = 50 }", "no data set is named"),
         ('data = "quick"', 'data = "quick"\nvcs = "../x"', "version control system named '../x'"),
