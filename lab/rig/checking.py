@@ -156,7 +156,7 @@ def _line(lab: Lab, experiment: Experiment | None, stop: Stop, passwords: Passwo
         with connected(lab, stop, lease_s=None, passwords=passwords) as hosts:
             line = HeldLine(hosts, place=lab.place)
             for name, word in line.checks(stop).items():
-                what = "the line" if line.shared else "this host's own line (per host, not shared)"
+                what = line.what(name)
                 yield Checked(
                     name,
                     not word["refuse"],
