@@ -666,7 +666,10 @@ def test_no_agent_has_a_shell_or_runs_text(path: Path) -> None:
     ],
 )
 def test_an_address_is_an_address_and_nothing_else(text: object) -> None:
-    for refusing in (lambda: given.address(text), lambda: service_asked.addresses({"listen": [text]}, "listen")):
+    for refusing in (
+        lambda: given.address(text),
+        lambda: service_asked.addresses({"listen": [text]}, "listen"),
+    ):
         with pytest.raises(Refused) as caught:
             refusing()
         assert caught.value.kind == "bad-request"
