@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import hashlib
-import ipaddress
 import secrets
 import subprocess
 import time
@@ -26,7 +25,7 @@ from cryptography.x509.oid import NameOID
 from lab.embedded import Embedded
 from lab.model import Role
 from lab.recipes import QUICK
-from ssh_agents import apache, grounds
+from ssh_agents import apache, grounds, service_asked
 
 PORT = 8088
 
@@ -66,6 +65,11 @@ class Repository:
         root = self.folder.as_uri()
         return self._told("svn", *(root + word if word.startswith("/") else word for word in words))
 
+    def let_in(self, secret: str) -> None:
+        """From now on anna, and nobody else, gets in with this password."""
+        digest = base64.b64encode(hashlib.sha1(secret.encode()).digest()).decode()  # noqa: S324 - Apache's {SHA}
+        (self.folder.parent / "apache" / "users").write_text(f"anna:{{SHA}}{digest}\n", "ascii")
+
     def _told(self, *argv: str) -> str:
         return subprocess.run(argv, check=True, capture_output=True, text=True).stdout
 
@@ -85,7 +89,8 @@ class Authority:
     def issue(self, folder: Path, address: str) -> None:
         """Certificate and key for a server, in `tls.pem` below a folder."""
         key = ec.generate_private_key(ec.SECP256R1())
-        alternative = x509.SubjectAlternativeName([x509.IPAddress(ipaddress.ip_address(address))])
+        # svn looks for names only, and takes an address for one.
+        alternative = x509.SubjectAlternativeName([x509.DNSName(address)])
         made = self._begun(x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "server")]), key)
         signed = made.add_extension(alternative, critical=False).sign(self._key, hashes.SHA256())
         private = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
@@ -111,14 +116,13 @@ def served(
         folder = two_apaches.repository(QUICK, place / "repository")
         home = place / "apache"
         grounds.make_folder(str(home))
-        spec = apache.spec(
-            {"kind": "svn-server", "folder": str(home), "port": port, "options": {"repository": str(folder)}}
+        options = {"repository": str(folder)}
+        spec = service_asked.spec(
+            {"kind": "svn-server", "folder": str(home), "port": port, "options": options}
         )
         user = grounds.hand_over(str(home), str(folder))
-        made = apache.files(
-            spec, apache.modules("svn-server"), f"{user.name}:{user.gid}" if user is not None else None
-        )
-        config = made.config
+        apache.write(spec, str(home / "httpd.conf"), user)
+        config = (home / "httpd.conf").read_text("utf-8").rstrip()
         if password:
             # Nobody is anybody by himself any more.
             config = "\n".join(line for line in config.splitlines() if "set Authorization" not in line)
@@ -129,15 +133,15 @@ def served(
                 )
             if password == "never":
                 config = config.replace("Require valid-user", "Require all granted")
-        digest = base64.b64encode(hashlib.sha1(anna.encode()).digest()).decode()  # noqa: S324 - Apache's {SHA}
-        grounds.write(str(home / "users"), made.users + (f"anna:{{SHA}}{digest}\n" if anna else ""))
+        if anna:
+            Repository(folder).let_in(anna)
         if tls is not None:
             tls.issue(home, lab.lab.one(Role.SERVER).address or "")
             modules = Path(next(iter(apache.modules("svn-server").values()))).parent
             config += f'\nLoadModule ssl_module "{modules}/mod_ssl.so"\nSSLEngine on\nSSLSessionCache none'
             config += f'\nSSLCertificateFile "{home}/tls.pem"'
         (home / "httpd.conf").write_text(config + "\n", "utf-8")
-        start = f"setsid {apache.program()} -f {home}/httpd.conf -DFOREGROUND >{home}/said 2>&1 </dev/null &"
+        start = f"setsid {apache.found()} -f {home}/httpd.conf -DFOREGROUND >{home}/said 2>&1 </dev/null &"
         real_runs.on(lab.folder, "server", start)
         try:
             _await_answer(lab, home, port)

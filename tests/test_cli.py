@@ -325,7 +325,7 @@ def test_the_changes_of_a_plan_are_a_page_alone_and_touch_no_host(world: World) 
         ("512/1024 kbit/s", "128 kilobananas", "kilobananas"),
         (', folder = "/var/cache/branchlab"', "", "folder"),
         ("warm_up = 1", "warm_up = 3", "warm"),
-        ('kind = "apache-disk"', 'kind = "varnish"', "varnish"),
+        ('kind = "apache-disk"', 'kind = "memcached"', "no kind of cache named 'memcached'"),
         ('data = "quick"', 'data = "slow"', "no data set named 'slow'"),
         ('data = "quick"', "change = { files = 50 }", "neither data nor a repository is named"),
         ('data = "quick"', 'data = "quick"\nvcs = "../x"', "version control system named '../x'"),

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 
 import leaks
@@ -12,17 +11,16 @@ import own_repository
 import pytest
 import two_apaches
 from own_repository import PORT, Authority, Repository
-from real_runs import EMPTY, experiment
+from real_runs import experiment
 
 from lab import embedded, machines, runner, store, vcs
-from lab.credentials import Kind, Passwords
+from lab.credentials import Passwords
 from lab.embedded import Embedded
-from lab.errors import BadInput, HostLacks, LabError
-from lab.events import CommandStarted, Event, Outcome, RunFinished, Standing, TrialFinished
+from lab.errors import BadInput
+from lab.events import CommandStarted, Event, Outcome, RunFinished, Standing, TrialFinished, TrialStarted
 from lab.machines import Machines
 from lab.model import DISABLED, Change, Experiment, Line, Role
-from lab.rig import entry, planning, scratch
-from lab.rig.entry import RepositoryPasswordRefused
+from lab.rig import planning, scratch
 from lab.stop import Stop
 
 lab_only = [
@@ -143,19 +141,18 @@ class TestOnARealServer:
         assert ran(lab, wanted, known)[-1].outcome is Outcome.DONE  # type: ignore[attr-defined]
 
     def test_a_password_that_changes_amid_a_run_ends_it_at_its_first_trial(
-        self, lab: Embedded, company: Authority
+        self, lab: Embedded, company: Authority, locked: Repository
     ) -> None:
-        known = knowing()
-        events = []
-        for event in runner.run(
-            own(company, operations=("get",), attempts=3), Machines(lab.lab, passwords=known), Stop()
-        ):
-            events.append(event)
-            if event.kind == "TrialStarted":
-                known._known[Kind.VCS, next(target for kind, target in known._known if kind is Kind.VCS)] = (
-                    "old"
-                )
-        assert len([event for event in events if isinstance(event, TrialFinished)]) == 1
+        wanted, events = own(company, operations=("get",), attempts=3), []
+        try:
+            for event in runner.run(wanted, Machines(lab.lab, passwords=knowing()), Stop()):
+                events.append(event)
+                if isinstance(event, TrialStarted):
+                    locked.let_in("another")
+        finally:
+            locked.let_in(SECRET)
+        (trial,) = (event for event in events if isinstance(event, TrialFinished))
+        assert trial.standing is Standing.FAILED
         assert "did not take the password" in events[-1].reason  # type: ignore[attr-defined]
 
     def test_nobody_who_could_be_asked_is_told_where_to_keep_the_password(
