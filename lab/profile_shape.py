@@ -169,7 +169,8 @@ def _repository(value: Any) -> str:
 def _user(value: Any) -> str:
     text = _text(value, '"anna"')
     if not re.fullmatch(r"[^\s:-][^\s:]*", text) or not text.isprintable():
-        raise BadInput(f"{text!r} is no name of a user: write it without a password, spaces and colons")
+        # Not the text: it may be a password.
+        raise BadInput("this is no name of a user: write it without a password, spaces and colons")
     return text
 
 

@@ -2,25 +2,30 @@
 
 from __future__ import annotations
 
+import os
 import secrets
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import leaks
 import own_repository
 import pytest
+import real_runs
 import two_apaches
 from own_repository import PORT, Authority, Repository
-from real_runs import experiment
+from real_runs import EMPTY, experiment
 
 from lab import embedded, machines, runner, store, vcs
-from lab.credentials import Passwords
+from lab.credentials import VARIABLES, Kind, Passwords
 from lab.embedded import Embedded
-from lab.errors import BadInput
+from lab.errors import BadInput, HostLacks
 from lab.events import CommandStarted, Event, Outcome, RunFinished, Standing, TrialFinished, TrialStarted
 from lab.machines import Machines
 from lab.model import DISABLED, Change, Experiment, Line, Role
 from lab.rig import planning, scratch
+from lab.rig.entry import Entry, RepositoryPasswordRefused
 from lab.stop import Stop
 
 lab_only = [
@@ -88,6 +93,45 @@ def ran(
 ) -> list[Event]:
     told = runner.run(wanted, Machines(lab.lab, passwords=known), Stop())
     return list(store.recorded(told, record) if record else told)
+
+
+# svn's own words, in whatever language
+
+
+SAID = "svn: E170013: Verbindung fehlgeschlagen\nsvn: E215004: Keine weiteren Anmeldedaten\n"
+
+
+def test_what_svn_asked_for_is_named() -> None:
+    nobody = Entry(site="svn:443", server="far")
+    assert isinstance(nobody.trouble(SAID, "desk", "svn info"), BadInput)
+    assert 'user = "NAME"' in nobody.trouble(SAID, "desk", "svn info").advice  # type: ignore[union-attr]
+    assert nobody.trouble("svn: E175002: irgendetwas\n", "desk", "svn info") is None
+    assert nobody.trouble("svn: E125009: kaputt\n", "desk", "svn info") is None
+    asked = nobody.trouble("svn: E230001: nicht vertraut\n", "desk", "svn info")
+    assert "certificate of svn:443" in str(asked)
+
+
+def test_a_wrong_password_is_known_to_be_wrong_from_then_on() -> None:
+    person = Asked("first", "second")
+    anna = Entry(site="svn:443", server="far", user="anna", passwords=Passwords(person))
+    assert anna.line() == "first\n"
+    assert isinstance(anna.trouble(SAID, "desk", "svn info"), RepositoryPasswordRefused)
+    with pytest.raises(RepositoryPasswordRefused, match="did not take the password of anna@svn:443"):
+        anna.line()
+    assert (len(person.questions), "first" in repr(anna)) == (1, False)
+
+
+@pytest.mark.parametrize(
+    ("version", "old"), [("1.9.7", True), ("1.10.0", False), ("1.14.2", False), (None, False)]
+)
+def test_an_svn_that_takes_passwords_as_arguments_only_is_refused(version: str | None, old: bool) -> None:
+    anna = Entry(site="svn:443", server="far", user="anna")
+    Entry(site="svn:443", server="far").refuse_old("1.6.11", "desk")  # nobody is named
+    if not old:
+        return anna.refuse_old(version, "desk")
+    with pytest.raises(HostLacks, match="takes a password only as an argument"):
+        anna.refuse_old(version, "desk")
+    return None
 
 
 @pytest.mark.usefixtures("locked")
@@ -186,3 +230,47 @@ class TestOnARealServer:
         assert (wrong.ok, "did not take the password of anna@" in wrong.text) == (False, True)
         nobody = machines.check(lab.lab, own(company, user=None), Passwords())[-1]
         assert (nobody.ok, "asks for a user and a password" in nobody.text) == (False, True)
+
+    def test_a_proxy_is_refused_where_reading_needs_a_password(self, lab: Embedded) -> None:
+        with own_repository.served(lab, password="reads", anna=SECRET, port=PORT + 1):
+            url = f"http://{{server}}:{PORT + 1}/svn/trunk"
+            wanted = experiment(data=None, repository=url, user="anna", states=(DISABLED, EMPTY))
+            last = ran(lab, wanted, knowing())[-1]
+            assert isinstance(last, RunFinished)
+            assert "asks for a user and a password" in last.reason
+            assert 'Write states = ["disabled"]' in last.advice
+            checked = machines.check(lab.lab, wanted, knowing())
+            assert [one.grade for one in checked if "a password is asked for on reads" in one.text] == [
+                "trouble"
+            ]
+
+    def test_an_unattended_command_takes_the_password_from_a_descriptor(
+        self, lab: Embedded, company: Authority, tmp_path: Path
+    ) -> None:
+        text = f"""
+[[experiments]]
+name = "own"
+repository = "{URL}/trunk"
+scratch = "{URL}/by-command"
+user = "anna"
+ca = "{company.file}"
+lines = ["64/128 kbit/s"]
+states = ["disabled"]
+"""
+        path = real_runs.profile(lab.profile_path, tmp_path / "own.toml", text)
+        for secret, code, said in (
+            (SECRET, 0, "made and marked"),
+            ("wrong-one", 3, "did not take the password of anna@"),
+        ):
+            reader, writer = os.pipe()
+            os.write(writer, secret.encode() + b"\n")
+            os.close(writer)
+            done = subprocess.run(
+                [sys.executable, "-m", "lab", "scratch", str(path)],
+                cwd=real_runs.CHECKOUT, capture_output=True, text=True, stdin=subprocess.DEVNULL, check=False,
+                pass_fds=[reader],
+                env={**os.environ, "BRANCHLAB_DATA": str(tmp_path), VARIABLES[Kind.VCS]: str(reader)},
+            )  # fmt: skip
+            os.close(reader)
+            told = done.stdout + done.stderr
+            assert (done.returncode, said in told, secret in told) == (code, True, False), told

@@ -84,7 +84,7 @@ def refuse_unmarked(
     entered = entered or entry.of(experiment, url, server.name, None)
     entered.refuse_old((client.facts.get("tools") or {}).get("svn"), client.name)
     if any(state.enabled for state in experiment.states):
-        _refuse_named_reads(Svn(client, driver, entered, named=False), url, stop)
+        _refuse_named_reads(Svn(client, driver, replace(entered, user="")), url, stop)
     svn = Svn(client, driver, entered)
     seen = _folder(svn, url, stop)
     place = ""

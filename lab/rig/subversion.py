@@ -42,17 +42,14 @@ class Seen:
 class Svn:
     """svn on a client, by its ordinary agent, with the driver's own options; never asks for anything.
 
-    Nothing of a repository is changed but below `place`. Enters as `entry` says; `named`: as its user, if it has one.
+    Nothing of a repository is changed but below `place`. It is entered as `entry` says.
     """
 
-    def __init__(
-        self, client: Connected, driver: Driver, entry: Entry, place: str = "", *, named: bool = True
-    ) -> None:
+    def __init__(self, client: Connected, driver: Driver, entry: Entry, place: str = "") -> None:
         self._client = client
         self._place = place
         self._entry = entry
-        self._user = entry.user if named else ""
-        self._options = driver.entering(self._user, entry.ca).options(NO_FOLDER)
+        self._options = driver.entering(entry.user, entry.ca).options(NO_FOLDER)
 
     def seen(self, target: str, stop: Stop) -> Seen | None:
         """What is at a URL or in a working copy; None if nothing is there."""
@@ -102,7 +99,7 @@ class Svn:
         argv = ["svn", words[0], *self._options, *words[1:]]
         places.refuse_change(argv, "", self._place)
         request = {"argv": argv, "env": {"LC_ALL": "C.UTF-8"}, "timeout_s": STEP_S}
-        if self._user:
+        if self._entry.user:
             request["stdin"] = self._entry.line()
         with self._client.agent.stream("command", request) as command:
             for event, data in command.events(stop, STEP_S + 30):
