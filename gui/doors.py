@@ -152,7 +152,7 @@ class Doors:
         passwords = self.passwords()
         for host in lab.hosts:
             self._signed_in(host, passwords)
-        if experiment.user:
+        if experiment.user or any(host.user for host in lab.hosts):
             self._tried(lambda: self.entering(lab, experiment, passwords))
         yield tuple(self.looking(lab, experiment, passwords))
 

@@ -557,9 +557,10 @@ def own(lab: Lab) -> bool:
 
 
 def signed_in(lab: Lab, experiment: Experiment, passwords: Passwords, drivers: Path | None = None) -> None:
-    """Enter the experiment's repository once, where it names a user, so that `passwords` knows what it wants.
+    """Enter the experiment's repository once, and pass its proxy, so that `passwords` knows what they want.
 
-    Changes nothing. Raises lab.rig.entry.RepositoryPasswordRefused for a password that is wrong.
+    Nothing where neither names a user. Changes nothing. Raises lab.rig.entry.RepositoryPasswordRefused for a password
+    that is wrong.
     """
     scratch.signed_in(lab, experiment, vcs.driver(experiment.vcs, drivers), passwords)
 

@@ -209,7 +209,8 @@ class Host:
     """One machine of the lab, as the profile names it.
 
     `ssh` is `[user@]name[:port]` or `unix:/path`; `address` and `address6` are how the lab's other hosts
-    reach it; `root` is one of `sudo`, `doas`, `direct` (already root, or the capabilities are there), `none`.
+    reach it; `root` is one of `sudo`, `doas`, `direct` (already root, or the capabilities are there), `none`;
+    `user` is who is let in by a proxy that asks for a password.
     """
 
     name: str
@@ -222,6 +223,7 @@ class Host:
     root: str = "none"
     cache: Cache | None = None
     url: str | None = None
+    user: str | None = None
     services: str | None = None
     delay: str | None = None
 

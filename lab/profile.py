@@ -277,7 +277,7 @@ class _Checker:
             root="sudo" if read.sudo else read.root,
             cache=_cache(read.cache),
             **read.model_dump(
-                include={"ssh", "key", "host_key", "address", "address6", "url", "services", "delay"}
+                include={"ssh", "key", "host_key", "address", "address6", "url", "user", "services", "delay"}
             ),
         )
 

@@ -278,6 +278,7 @@ class HostTable(Table):
     sudo: bool = False
     cache: CacheTable | None = None
     url: Annotated[str, _read(_url)] | None = None
+    user: Annotated[str, _read(lambda value: _user(value))] | None = None
     services: Annotated[str, _read(_folder)] | None = None
     delay: str | None = None
 
@@ -287,6 +288,8 @@ class HostTable(Table):
         kind = self.cache.kind if self.cache else ""
         if self.role == Role.PROXY and self.services and kind in ("folder", "command"):
             _no(f"a cache of kind {kind} is of a proxy that is used as it is: take `services` out")
+        if self.user and (self.role != Role.PROXY or self.services):
+            _no("only a proxy that is used as it is asks for a `user`: take it out")
         return self
 
 

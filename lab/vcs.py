@@ -21,6 +21,7 @@ from lab.model import OPERATIONS, TrafficClass
 HOLES: dict[str, str] = {
     "user": "who enters a repository of the user's own",
     "ca": "a file with the certificates of those who vouch for such a repository's server, on the client",
+    "proxy_config": "another, for a proxy that asks for a password: what it needs is in a pipe, by a link in there",
     "config": "a private folder for the tool's own configuration, on the client",
     "work": "the trial's working copy, on the client; absent or left by the trial before",
     "pristine": "the working copy that setup makes and trials copy, on the client",
@@ -68,7 +69,7 @@ class Command:
     `verb` is `command` or one of `VERBS`, `args` its arguments (without a time limit); `on` is the role of
     the host, `client` or `server`; `success` the exit codes that mean success. `login`: the repository's password
     is the one line of its standard input, and is no part of this; `file` is then what else it would have read there:
-    path and text, to be written first.
+    path and text, to be written first. `proxy_login`: what the proxy wants to know is in the pipe at descriptor 3.
     """
 
     phase: Phase
@@ -77,6 +78,7 @@ class Command:
     args: Mapping[str, object]
     success: tuple[int, ...] = (0,)
     login: bool = False
+    proxy_login: bool = False
     file: tuple[str, str] | None = None
 
     @property
@@ -175,6 +177,7 @@ class _Driver(_Strict):
     options: list[str] = []
     proxy: list[str] = []
     login: list[str] = []
+    proxy_login: list[str] = []
     trust: list[str] = []
     data: list[_Step] = []
     setup: list[_Step] = []
@@ -182,7 +185,7 @@ class _Driver(_Strict):
 
     @model_validator(mode="after")
     def _lists(self) -> _Driver:
-        for name in ("options", "proxy", "login", "trust"):
+        for name in ("options", "proxy", "login", "proxy_login", "trust"):
             texts = getattr(self, name)
             known = {*HOLES, *(PROXY_HOLES if name == "proxy" else ())}
             for hole in _HOLE.findall(" ".join(texts)):
@@ -302,7 +305,9 @@ class _Filler:
             *(file.trust if holes.get("ca") else ()),
             *(file.login if holes.get("user") else ()),
         ]
-        self._lists = {"{options}": options, "{proxy}": file.proxy if proxy else []}
+        self._proxy_login = bool(proxy and holes.get("proxy_config"))
+        through = [*file.proxy, *(file.proxy_login if self._proxy_login else ())] if proxy else []
+        self._lists = {"{options}": options, "{proxy}": through}
 
     def command(self, step: _Step, phase: Phase) -> Command:
         """The step with its holes filled."""
@@ -327,6 +332,7 @@ class _Filler:
             args=args,
             success=tuple(step.success),
             login=login,
+            proxy_login=self._proxy_login and "{proxy}" in step.run,
             file=self._moved(args) if login and "stdin" in args else None,
         )
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 import base64
 import hashlib
 import secrets
+import shutil
 import subprocess
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from xml.etree import ElementTree
@@ -23,7 +24,7 @@ from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption,
 from cryptography.x509.oid import NameOID
 
 from lab.embedded import Embedded
-from lab.model import Role
+from lab.model import Cache, Host, Lab, Role
 from lab.recipes import QUICK
 from ssh_agents import apache, grounds, service_asked
 
@@ -144,7 +145,7 @@ def served(
         start = f"setsid {apache.found()} -f {home}/httpd.conf -DFOREGROUND >{home}/said 2>&1 </dev/null &"
         real_runs.on(lab.folder, "server", start)
         try:
-            _await_answer(lab, home, port)
+            _await_answer(lab, home, port, "server")
             yield Repository(folder)
         finally:
             real_runs.kill(
@@ -152,11 +153,50 @@ def served(
             )
 
 
-def _await_answer(lab: Embedded, home: Path, port: int) -> None:
+@contextmanager
+def proxied(lab: Embedded, secret: str, origin: int, port: int) -> Iterator[Lab]:
+    """The lab with a proxy of the user's own that lets joe in with this password; `origin` is the server's port."""
+    with two_apaches.place() as place:
+        home, cache = place / "apache", lab.folder / "proxy" / "joes-cache"
+        cache.mkdir()
+        grounds.make_folder(str(home))
+        options = {"cache": str(cache), "allow": ["127.0.0.1"], "origin_ports": [origin]}
+        asked = {"kind": "caching-proxy", "folder": str(home), "port": port, "options": options}
+        spec = service_asked.spec(asked)
+        apache.write(spec, str(home / "httpd.conf"), grounds.hand_over(str(home), str(cache)))
+        modules = Path(next(iter(apache.modules("svn-server").values()))).parent
+        names = ("authn_core", "authn_file", "authz_user", "auth_basic")
+        loaded = "\n".join(f'LoadModule {name}_module "{modules}/mod_{name}.so"' for name in names)
+        asking = f'AuthType Basic\nAuthName "proxy"\nAuthUserFile "{home}/users"\nRequire user joe'
+        config = (home / "httpd.conf").read_text("utf-8").replace("  Require ip 127.0.0.1", asking)
+        (home / "httpd.conf").write_text(f"{loaded}\n{config}", "utf-8")
+        digest = base64.b64encode(hashlib.sha1(secret.encode()).digest()).decode()  # noqa: S324 - Apache's {SHA}
+        grounds.write(str(home / "users"), f"joe:{{SHA}}{digest}\n")
+        start = f"setsid {apache.found()} -f {home}/httpd.conf -DFOREGROUND >{home}/said 2>&1 </dev/null &"
+        real_runs.on(lab.folder, "proxy", start)
+        try:
+            _await_answer(lab, home, port, "proxy")
+            hosts = tuple(_as_it_is(host, str(cache), port) for host in lab.lab.hosts)
+            yield replace(lab.lab, hosts=hosts)
+        finally:
+            shutil.rmtree(cache)
+            real_runs.kill(
+                number for number, line in real_runs.inhabitants(lab.folder).items() if str(home) in line
+            )
+
+
+def _as_it_is(host: Host, cache: str, port: int) -> Host:
+    if host.role is not Role.PROXY:
+        return host
+    kept = Cache(kind="apache-disk", folder=cache)
+    return replace(host, services=None, cache=kept, url=f"http://{host.address}:{port}", user="joe")
+
+
+def _await_answer(lab: Embedded, home: Path, port: int, host: str) -> None:
     end = time.monotonic() + real_runs.PATIENCE_S
     while time.monotonic() < end:
         asked = f"python3 -c \"import socket; socket.create_connection(('127.0.0.1', {port}))\" && echo yes"
-        if "yes" in real_runs.on(lab.folder, "server", asked):
+        if "yes" in real_runs.on(lab.folder, host, asked):
             return
         time.sleep(0.1)
     said = [file.read_text("utf-8") for file in (home / "said", home / "error.log") if file.exists()]

@@ -15,13 +15,23 @@ import pytest
 import real_runs
 import two_apaches
 from own_repository import PORT, Authority, Repository
-from real_runs import EMPTY, experiment
+from real_runs import EMPTY, FULL, experiment
 
 from lab import embedded, machines, runner, store, vcs
 from lab.credentials import VARIABLES, Kind, Passwords
 from lab.embedded import Embedded
 from lab.errors import BadInput, HostLacks
-from lab.events import CommandStarted, Event, Outcome, RunFinished, Standing, TrialFinished, TrialStarted
+from lab.events import (
+    CommandStarted,
+    Event,
+    HostSeen,
+    Outcome,
+    RunFinished,
+    RunStarted,
+    Standing,
+    TrialFinished,
+    TrialStarted,
+)
 from lab.machines import Machines
 from lab.model import DISABLED, Change, Experiment, Line, Role
 from lab.rig import planning, scratch
@@ -34,6 +44,7 @@ lab_only = [
     pytest.mark.skipif(bool(two_apaches.missing()), reason="missing: " + two_apaches.missing()),
 ]
 SECRET = f"s3cret {secrets.token_hex(8)} ü"
+PROXY_SECRET = f"pr0xy%{secrets.token_hex(8)} ü"
 FAST = Line(upload_bps=4_000_000, download_bps=8_000_000)
 URL = f"https://{{server}}:{PORT}/svn"
 DRIVER = vcs.driver("subversion")
@@ -119,6 +130,18 @@ def test_a_wrong_password_is_known_to_be_wrong_from_then_on() -> None:
     with pytest.raises(RepositoryPasswordRefused, match="did not take the password of anna@svn:443"):
         anna.line()
     assert (len(person.questions), "first" in repr(anna)) == (1, False)
+
+
+def test_a_proxys_password_that_svns_configuration_would_read_differently_is_refused() -> None:
+    def settings(secret: str) -> str:
+        known = Passwords(lambda question: secret)
+        return Entry(site="p:1", server="desk", user="joe", kind=Kind.PROXY, passwords=known).settings()
+
+    assert settings("a b%c") == "[global]\nhttp-proxy-username = joe\nhttp-proxy-password = a b%c\n"
+    for secret in (" xyz", "xyz ", "x\nyz", "%(x)s", "xyz\x7f"):
+        with pytest.raises(BadInput, match="cannot hold the password of joe@p:1") as caught:
+            settings(secret)
+        assert secret.strip() not in caught.value.told()
 
 
 @pytest.mark.parametrize(
@@ -230,6 +253,37 @@ class TestOnARealServer:
         assert (wrong.ok, "did not take the password of anna@" in wrong.text) == (False, True)
         nobody = machines.check(lab.lab, own(company, user=None), Passwords())[-1]
         assert (nobody.ok, "asks for a user and a password" in nobody.text) == (False, True)
+
+    def test_a_proxy_that_asks_for_a_password_is_measured_and_the_password_is_nowhere(
+        self, lab: Embedded, tmp_path: Path, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        caplog.set_level("DEBUG")
+        made = f"http://{{server}}:{PORT + 2}/svn/trunk"
+        wanted = experiment(repository=made, states=(DISABLED, EMPTY, FULL), attempts=1)
+        record = tmp_path / "run.branchlab"
+        with own_repository.proxied(lab, PROXY_SECRET, PORT + 2, 3129) as there:
+            bed = Machines(there, passwords=knowing(PROXY_SECRET), agreed=frozenset({"purge"}))
+            with leaks.watched(PROXY_SECRET.encode()) as seen:
+                events = list(store.recorded(runner.run(wanted, bed, Stop()), record))
+            person = Asked("wrong-one", PROXY_SECRET)
+            wrong = Passwords(person)
+            *told, refused = runner.run(wanted, Machines(there, passwords=wrong), Stop())
+            found = machines.check(there, wanted, Passwords(Asked(PROXY_SECRET)))
+            machines.signed_in(there, wanted, wrong)
+        finished = [event for event in events if isinstance(event, TrialFinished)]
+        assert [(one.standing, one.reason) for one in finished] == [(Standing.KEPT, "")] * 3, events[-1]
+        assert sorted(one.served_bytes > 200_000 for one in finished) == [False, False, True]
+        assert seen == []
+        assert PROXY_SECRET not in caplog.text + repr(events)
+        assert [
+            path for place in (tmp_path, lab.folder) for path in leaks.holding(place, PROXY_SECRET.encode())
+        ] == []
+        # Refused before the first change.
+        proxy = there.one(Role.PROXY)
+        assert f"the proxy did not take the password of joe@{proxy.address}:3129" in str(refused)
+        assert person.questions == [f"Password of joe@{proxy.address}:3129 at the proxy {proxy.name}: "] * 2
+        assert {type(event) for event in told} == {RunStarted, HostSeen}
+        assert all(one.ok for one in found), found
 
     def test_a_proxy_is_refused_where_reading_needs_a_password(self, lab: Embedded) -> None:
         with own_repository.served(lab, password="reads", anna=SECRET, port=PORT + 1):

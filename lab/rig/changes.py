@@ -10,7 +10,7 @@ from lab.model import Experiment, Host, Lab, Role
 from lab.rig import planning
 from lab.rig.checking import service_folders
 from lab.rig.hosts import LEASE_S, owner
-from lab.rig.workplace import PROXY_PORT
+from lab.rig.scratch import PROXY_PORT
 from lab.vcs import Driver
 
 OUTLASTS_S = LEASE_S + 5

@@ -14,7 +14,7 @@ from lab.rig.host_checks import Checked
 from lab.rig.hosts import Connected, connected, in_role, only, owner
 from lab.rig.line import HeldLine
 from lab.rig.meter import Meter
-from lab.rig.workplace import PROXY_PORT
+from lab.rig.scratch import PROXY_PORT
 from lab.stop import Stop
 
 
@@ -219,7 +219,7 @@ def _services(experiment: Experiment, hosts: Sequence[Connected]) -> Iterator[Ch
         if not proxy.host.services and any(state.enabled for state in experiment.states):
             parts = urlsplit(proxy.host.url or "")
             through = (parts.hostname or next(iter(proxy.addresses), proxy.name), parts.port or PROXY_PORT)
-            yield from host_checks.answers(client, url, through)
+            yield from host_checks.answers(client, url, through, named=bool(proxy.host.user))
 
 
 def revert(lab: Lab, *, force: bool = False, passwords: Passwords | None = None) -> dict[str, list[str]]:

@@ -194,7 +194,7 @@ def answers(
 ) -> Iterator[Checked]:
     """What a service of the user's own says to a client that sends no password; `through` is a proxy (host, port).
 
-    `named`: a run would send one, and needs no cache.
+    `named`: a run would send one, to the proxy if it is through one, else to the server; then without any cache.
     """
     args = {"url": url, **({"proxy": {"host": through[0], "port": through[1]}} if through else {})}
     where = f"{url} through {through[0]}:{through[1]}" if through else url
@@ -207,15 +207,19 @@ def answers(
         return
     status = word["status"]
     if status == 407:
-        advice = "Let the clients' addresses in without a password: BranchLab sends none to a proxy."
-        yield Checked(one.name, False, f"{where}: the proxy asks for a password", advice)
+        advice = 'Write user = "NAME" under the proxy, or let the clients\' addresses in without a password.'
+        if named:
+            advice = ""
+        yield Checked(one.name, named, f"{where}: the proxy asks for a password", advice)
     elif status == 401:
         advice = (
             "Nothing can be cached then. Allow reading without a password, from the lab's addresses at least."
         )
-        if named:
+        if named and through is None:
             advice = "Nothing can be cached then: only the line can be measured with it."
-        yield Checked(one.name, named, f"{where}: a password is asked for on reads", advice)
+        yield Checked(
+            one.name, named and through is None, f"{where}: a password is asked for on reads", advice
+        )
     elif status in (403, 502, 503, 504):
         advice = "Look into its log: it refuses what a run would ask, or does not reach the server."
         yield Checked(one.name, False, f"{where}: answers {status} {word['reason']}", advice)

@@ -27,6 +27,8 @@ MARK = "branchlab:scratch"
 
 A copy of the place carries the property along, and is told from it by its path.
 """
+PROXY_PORT = 8081
+"""Where a proxy of our own listens when the profile's url names no port."""
 _RUN = re.compile(r"run-[0-9a-f]{8}")
 _COMMITTED = re.compile(r"revision (\d+)")
 
@@ -55,6 +57,18 @@ def filled(text: str, server: Host) -> str:
             advice=f'Write address = "…" under [hosts.{server.name}].',
         )
     return text.replace("{server}", f"[{address}]" if ":" in address else address)
+
+
+def proxy_at(proxy: Host) -> tuple[str, int]:
+    """Where clients reach a proxy: host and port. Raises BadInput where the profile does not say."""
+    parts = urlsplit(proxy.url or "")
+    name = parts.hostname or proxy.address or proxy.address6 or ""
+    if not name:
+        raise BadInput(
+            f"the clients need to know how to reach {proxy.name}",
+            advice=f'Write url = "http://…" under [hosts.{proxy.name}].',
+        )
+    return name, parts.port or PROXY_PORT
 
 
 # What is looked at
@@ -263,23 +277,30 @@ def _at_client(
 
 
 def signed_in(lab: Lab, experiment: Experiment, driver: Driver, passwords: Passwords) -> None:
-    """Enter the experiment's repository once, from the client, so that `passwords` knows what it wants.
+    """Enter the experiment's repository once, from the client, so that `passwords` knows what it wants; and its proxy.
 
     Does nothing where no user is named and no https spoken. Changes nothing. Raises RepositoryPasswordRefused for a
     wrong password, and BadInput for one that is not known or a certificate that is not trusted.
     """
-    if experiment.data is not None or not (experiment.user or experiment.repository.startswith("https:")):
-        return
-    _refuse_other_tool(driver)
     server, host = lab.one(Role.SERVER), lab.one(Role.CLIENT)
+    own = experiment.data is None and (experiment.user or experiment.repository.startswith("https:"))
+    proxy = next(iter(lab.having(Role.PROXY)), None)
+    asks = proxy is not None and proxy.user and any(state.enabled for state in experiment.states)
+    if not (own or asks):
+        return
     url = filled(experiment.repository, server)
-    entered = entry.of(experiment, url, server.name, passwords)
-    if experiment.user:
-        entered.line()
     alone = Lab(name=lab.name, hosts=(replace(host, root="none"),))
     with connected(alone, Stop(), lease_s=None, passwords=passwords) as (client,):
-        entered.refuse_old((client.facts.get("tools") or {}).get("svn"), client.name)
-        Svn(client, driver, entered).seen(url, Stop())
+        if proxy is not None and asks:
+            at = proxy_at(proxy)
+            passing = entry.of_proxy(proxy, at, passwords)
+            if passing is not None:
+                entry.try_proxy(client, passing, url, at, Stop())
+        if own:
+            _refuse_other_tool(driver)
+            entered = entry.of(experiment, url, server.name, passwords)
+            entered.refuse_old((client.facts.get("tools") or {}).get("svn"), client.name)
+            Svn(client, driver, entered).seen(url, Stop())
 
 
 def _nearest(svn: Svn, place: str, repository: Seen, stop: Stop) -> str:

@@ -28,8 +28,6 @@ STARTS = 5
 """So many starts of the VCS's tool are timed."""
 STEP_S = 600.0
 """No untimed step takes longer than this."""
-PROXY_PORT = 8081
-"""Where a proxy of our own listens when the profile's url names no port."""
 
 
 class Workplace:
@@ -61,8 +59,11 @@ class Workplace:
         self._token = secrets.token_hex(4)
         self._own: scratch.Own | None = None
         self._run_place: scratch.RunPlace | None = None
+        self._passing: entry.Entry | None = None
         if self._proxies:
-            self._proxy()  # what the profile lacks is said before anything is made
+            at = self._proxy()  # what the profile lacks is said before anything is made
+            if any(state.enabled for state in experiment.states):
+                self._passing = entry.of_proxy(self._proxies[0].host, at, passwords)
         self.data_bytes = 0
 
     @property
@@ -89,8 +90,11 @@ class Workplace:
     def look(self, stop: Stop) -> None:
         """Look at a repository as it is, from the client; from then on `origin` is its root. Changes nothing.
 
-        Raises what `scratch.refuse_unmarked` raises; does nothing where BranchLab makes the repository itself.
+        Raises what `scratch.refuse_unmarked` raises; does nothing where BranchLab makes the repository itself. A
+        proxy that wants a password is asked whether it takes it.
         """
+        if self._passing is not None:
+            entry.try_proxy(self.client, self._passing, self._url, self._proxy(), stop)
         self._own = scratch.refuse_unmarked(self._hosts, self._experiment, self.driver, stop, self._entry)
 
     def set_up(self, stop: Stop) -> Iterator[Event]:
@@ -110,6 +114,8 @@ class Workplace:
             "locks": "",
             "branch_url": "",
         }
+        if self._passing is not None:
+            self._holes["proxy_config"] = self._linked(f"{folder}/proxy", stop)
         if self._recipe is not None:
             yield self._data(stop)
         self._start_services(stop)
@@ -120,6 +126,16 @@ class Workplace:
             self._done(command, stop)
         if self._own is not None:
             yield self._survey(self._own, stop)
+
+    def _linked(self, folder: str, stop: Stop) -> str:
+        """A folder of configuration in which `servers` is the pipe that svn is started with: no secret is on a disk."""
+        for argv in (["mkdir", folder], ["ln", "-s", "/dev/fd/3", f"{folder}/servers"]):
+            word = self.client.agent.ask(
+                "command", {"argv": argv, "timeout_s": 60.0}, timeout_s=90, stop=stop
+            )
+            if word["exit"] != 0:
+                raise HostTrouble(word["tail"].strip(), host=self.client.name, tried=" ".join(argv))
+        return folder
 
     def _confine(self, own: scratch.Own, stop: Stop) -> None:
         """This run's folder in the marked place; from now on the driver changes nothing beside it."""
@@ -300,12 +316,17 @@ class Workplace:
         return timed
 
     def request(self, command: Command) -> dict[str, Any]:
-        """The command's arguments for the agent; with the repository's password where it needs that, so never kept."""
-        return {**command.args, **({"stdin": self._entry.line()} if command.login else {})}
+        """The command's arguments for the agent; with the passwords that it needs, so never kept."""
+        secrets: dict[str, Any] = {"stdin": self._entry.line()} if command.login else {}
+        if command.proxy_login and self._passing is not None:
+            secrets["secret"] = self._passing.settings()
+        return {**command.args, **secrets}
 
     def refuse_unentered(self, command: Command, told: str) -> None:
         """Raise what a server that asked again for a user or a certificate means: no trial after this one could do
         better, and an account may be locked after a few wrong passwords."""
+        if command.proxy_login and self._passing is not None and entry.OF_A_PROXY in told:
+            raise self._passing.refuse(entry.shortened(told), str(command))
         if command.login or self._entry.ca:
             trouble = self._entry.trouble(told, self.client.name, str(command))
             if trouble is not None:
@@ -382,12 +403,4 @@ class Workplace:
             )
 
     def _proxy(self) -> tuple[str, int]:
-        proxy = self._proxies[0]
-        parts = urlsplit(proxy.host.url or "")
-        host = parts.hostname or (proxy.addresses[0] if proxy.addresses else "")
-        if not host:
-            raise BadInput(
-                f"the clients need to know how to reach {proxy.name}",
-                advice=f'Write url = "http://…" under [hosts.{proxy.name}].',
-            )
-        return host, parts.port or PROXY_PORT
+        return scratch.proxy_at(self._proxies[0].host)
