@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os
+import pty
 import secrets
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import leaks
@@ -328,3 +330,40 @@ states = ["disabled"]
             os.close(reader)
             told = done.stdout + done.stderr
             assert (done.returncode, said in told, secret in told) == (code, True, False), told
+
+    @pytest.mark.parametrize("words", [["check"], ["run", "--headless"]])
+    def test_at_the_terminal_the_password_is_typed_and_a_wrong_one_told(
+        self, words: list[str], lab: Embedded, company: Authority, tmp_path: Path
+    ) -> None:
+        text = f"""
+[[experiments]]
+name = "own"
+repository = "{URL}/trunk"
+user = "anna"
+ca = "{company.file}"
+operations = ["get"]
+lines = ["as it is"]
+states = ["disabled"]
+attempts = 1
+warm_up = 0
+"""
+        path = real_runs.profile(lab.profile_path, tmp_path / "own.toml", text)
+        terminal, end = pty.openpty()
+        process = subprocess.Popen(
+            ["setsid", "-c", sys.executable, "-m", "lab", *words, str(path)],
+            cwd=real_runs.CHECKOUT, stdin=end, stdout=end, stderr=end,
+            env={**os.environ, "BRANCHLAB_DATA": str(tmp_path)},
+        )  # fmt: skip
+        os.close(end)
+        seen, answers = b"", ["wrong-one", SECRET]
+        with suppress(OSError):  # the terminal's other end is gone
+            while piece := os.read(terminal, 1000):
+                seen += piece
+                if seen.endswith(b"for the repository on server: "):
+                    os.write(terminal, answers.pop(0).encode() + b"\n")
+                    seen += b"\n"
+        os.close(terminal)
+        told = seen.decode()
+        assert process.wait(60) == 0, told
+        assert told.count("did not take the password of anna@") == 1
+        assert (answers, SECRET in told, "wrong-one" in told) == ([], False, False)
