@@ -9,6 +9,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 
 import leaks
@@ -286,6 +287,28 @@ class TestOnARealServer:
         assert person.questions == [f"Password of joe@{proxy.address}:3129 at the proxy {proxy.name}: "] * 2
         assert {type(event) for event in told} == {RunStarted, HostSeen}
         assert all(one.ok for one in found), found
+
+    def test_with_a_password_on_writes_only_every_state_can_be_measured_but_several_locks_cannot(
+        self, lab: Embedded
+    ) -> None:
+        with own_repository.served(lab, password="writes", anna=SECRET, port=PORT + 1) as repository:
+            url = f"http://{{server}}:{PORT + 1}/svn"
+            wanted = experiment(
+                data=None, repository=f"{url}/trunk", scratch=f"{url}/place", user="anna", attempts=1,
+                states=(DISABLED, FULL), operations=("get", "check-in"), change=Change(files=20),
+            )  # fmt: skip
+            scratch.make(lab.lab, wanted, DRIVER, knowing())
+            events = ran(lab, wanted, knowing())
+            finished = [event for event in events if isinstance(event, TrialFinished)]
+            assert [(one.standing, one.reason) for one in finished] == [(Standing.KEPT, "")] * 4, events[-1]
+            known = Passwords(Asked(SECRET))
+            *told, last = ran(lab, replace(wanted, operations=("check-out",)), known)
+            assert isinstance(last, RunFinished)
+            assert "svn locks one file here, but not several at once" in last.reason
+            assert "take check-out out of the operations" in last.advice
+            assert not [event for event in told if isinstance(event, CommandStarted)]
+            assert (repository.locks(), repository.names("/place")) == ([], [])
+            machines.signed_in(lab.lab, wanted, known)  # the password is not taken for a wrong one
 
     def test_a_proxy_is_refused_where_reading_needs_a_password(self, lab: Embedded) -> None:
         with own_repository.served(lab, password="reads", anna=SECRET, port=PORT + 1):

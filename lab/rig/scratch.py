@@ -27,6 +27,8 @@ MARK = "branchlab:scratch"
 
 A copy of the place carries the property along, and is told from it by its path.
 """
+TRIED = 10
+"""So many files are locked at once before the trials."""
 PROXY_PORT = 8081
 """Where a proxy of our own listens when the profile's url names no port."""
 _RUN = re.compile(r"run-[0-9a-f]{8}")
@@ -367,6 +369,7 @@ class RunPlace:
         self.url = f"{own.place}/run-{token}"
         self.work = f"{self.url}/work"
         self._own = own
+        self._entered = entered
         # The leftovers of other runs lie beside this one's folder.
         self._svn = Svn(client, driver, entered, own.place)
 
@@ -378,9 +381,24 @@ class RunPlace:
         message = f"BranchLab: copy for the trials of run {self.url.rpartition('-')[2]}"
         self._svn.done(["copy", "--parents", "--message", message, source, self.work], stop)
 
-    def try_lock(self, name: str, stop: Stop) -> None:
-        """Lock one file of the copy and release it. Raises what keeps the server from it, before any trial."""
-        url = places.exact(f"{self.work}/{quote(name)}")
+    def try_lock(self, names: Sequence[str], stop: Stop) -> None:
+        """Lock a few files of the copy and release them. Raises what keeps the server from it, before any trial."""
+        urls = [places.exact(f"{self.work}/{quote(name)}") for name in names[:TRIED]]
+        self._try_one(urls[0], stop)
+        if self._entered.user and len(urls) > 1:
+            told = self._svn.tried(["lock", *urls], stop)
+            for url in urls:
+                self._svn.tried(["unlock", "--force", url], stop)
+            if any(code in told for code in entry.PASSWORD):
+                raise BadInput(
+                    "svn locks one file here, but not several at once: the server asks for a password on writes only,"
+                    f" and svn answers the first such question alone: {entry.shortened(told)}",
+                    tried=f"svn lock of {len(urls)} files",
+                    advice="Let the server ask on reads too (then states with the proxy cannot be measured), or take"
+                    " check-out out of the operations.",
+                )
+
+    def _try_one(self, url: str, stop: Stop) -> None:
         try:
             self._svn.done(["lock", url], stop)
         except HostTrouble as error:

@@ -94,6 +94,11 @@ class Svn:
             raise self._trouble(words, told)
         return out
 
+    def tried(self, words: Sequence[str], stop: Stop) -> str:
+        """Run `svn WORDS`; what it complained of, empty if it was done."""
+        status, _, told = self._run(words, stop)
+        return told or "failed" if status != 0 else ""
+
     def _run(self, words: Sequence[str], stop: Stop) -> tuple[int | None, str, str]:
         said = {"stdout": "", "stderr": ""}
         argv = ["svn", words[0], *self._options, *words[1:]]

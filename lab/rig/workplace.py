@@ -170,7 +170,7 @@ class Workplace:
             raise AssertionError("an experiment with Check-Out was accepted without a scratch place")
         count = self._wanted(len(names), ("check-out",), "file")
         chosen = design.chosen(names, count, self._experiment.seed)
-        place.try_lock(chosen[0], stop)
+        place.try_lock(chosen, stop)
         self._holes["locks"] = "".join(f"{places.exact(name)}\n" for name in chosen)
         lockable = str(self._holes["pristine"]).removesuffix("pristine") + "lockable"
         self._holes["lockable"] = lockable
