@@ -195,15 +195,45 @@ def runs(as_json: bool) -> None:
 @cli.command()
 @run_argument
 @as_json_option
-def show(run_name: str, as_json: bool) -> None:
+@click.option(
+    "--base",
+    "base",
+    metavar="STATE",
+    default="disabled",
+    help="Hold the other states against this one (disabled; or for example 0 %).",
+)
+@click.option(
+    "--exclude",
+    "left_out",
+    nargs=2,
+    type=(int, str),
+    metavar="TRIAL REASON",
+    multiple=True,
+    help="Leave a trial out of the figures; the reason is kept in the run file, and shown.",
+)
+@click.option(
+    "--include", "taken_back", type=int, metavar="TRIAL", multiple=True, help="Take it back into the figures."
+)
+def show(
+    run_name: str,
+    as_json: bool,
+    base: str,
+    left_out: tuple[tuple[int, str], ...],
+    taken_back: tuple[int, ...],
+) -> None:
     """Show a run: its tables, and the answers."""
-    from lab import store
+    from lab import exclusions, store, units
     from lab.analysis import summary
     from lab.cli import story, tables
 
+    held = units.parse_state(base)
     path = store.found(run_name)
+    for trial, reason in left_out:
+        exclusions.exclude(path, trial, reason)
+    for trial in taken_back:
+        exclusions.include(path, trial)
     with store.opened(path) as record:
-        seen = summary.summarised(record.events())
+        seen = summary.summarised(record.events(samples=False), excluded=exclusions.reasons(path), base=held)
     if as_json:
         _print_json(summary.as_json(seen))
     else:

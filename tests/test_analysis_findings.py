@@ -167,7 +167,7 @@ def test_a_cacheable_operation_that_met_an_empty_cache_only_is_not_judged() -> N
             "Not answered: the run has no trial without a proxy to compare with.",
         ),
         ({"lines": (SLOW,)}, 4, "Not answered: the run has one rate only, 512/1024 kbit/s"),
-        ({"states": (DISABLED, FULL)}, 5, "Not answered: no operation has two kept attempts in two states"),
+        ({"states": (DISABLED, FULL)}, 5, "Not answered: no operation has three kept attempts in two states"),
     ],
 )
 def test_what_a_run_cannot_answer_it_says(changes: dict[str, object], question: int, text: str) -> None:

@@ -110,7 +110,9 @@ def rates(view: View) -> Finding:
     ends = (lines[0], lines[-1])
     states = [proxy for proxy in (DISABLED, *reversed(view.states)) if _changes(view, ends, proxy)]
     if not states:
-        reason = f"no operation has two kept attempts on both {words.line(ends[0])} and {words.line(ends[1])}"
+        reason = (
+            f"no operation has three kept attempts on both {words.line(ends[0])} and {words.line(ends[1])}"
+        )
         return Finding(question=4, text=_unanswered(view, reason))
     told, headline = _rate_text(view, ends, states[0])
     fuller, other = _rate_text(view, ends, states[1], brief=True) if len(states) > 1 else ("", NO_NUMBER)
@@ -124,7 +126,7 @@ def fullness(view: View) -> Finding:
     name = next((name for name in _by_use(view) if _best_line(view, name)), None)
     line = _best_line(view, name) if name else None
     if name is None or line is None:
-        reason = "no operation has two kept attempts in two states of fullness on one line"
+        reason = "no operation has three kept attempts in two states of fullness on one line"
         return Finding(question=5, text=_unanswered(view, reason))
     timed = _timed(view, name, line)
     emptiest, fullest = timed[0], timed[-1]
@@ -226,7 +228,7 @@ def _why_not_compared(view: View) -> str:
         return (
             f"{void} trial{' is' if void == 1 else 's are'} without proof, and none with the proxy was kept"
         )
-    return "no line and operation has two kept attempts both with and without the proxy"
+    return "no line and operation has three kept attempts both with and without the proxy"
 
 
 # 2 ------------------------------------------------------------------------------------------------------
@@ -379,7 +381,7 @@ def _best_line(view: View, operation: str) -> Line | None:
 
 
 def _timed(view: View, operation: str, line: Line) -> list[Cell]:
-    """Enabled cells of two kept attempts or more, emptiest first."""
+    """Enabled cells of three kept attempts or more, emptiest first."""
     found = [view.at(operation, line, proxy) for proxy in view.states]
     return [cell for cell in found if cell is not None and view.compared(cell, cell) != "too-few"]
 

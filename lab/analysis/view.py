@@ -6,7 +6,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from lab.analysis.cells import STRAY_BYTES, Cell, compared
+from lab.analysis.cells import Cell, compared
+from lab.analysis.comparing import STRAY_BYTES
 from lab.model import Line, ProxyState
 
 

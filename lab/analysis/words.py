@@ -7,6 +7,7 @@ from math import isfinite
 
 from lab import units
 from lab.analysis.cells import Cell
+from lab.analysis.comparing import Comparison
 from lab.model import OPERATION_NAMES, Line, ProxyState
 
 QUESTIONS = {
@@ -107,3 +108,27 @@ def rests(*cells: Cell) -> str:
     many = len(cells) > 1
     spans = listed([span(cell) for cell in cells])
     return f"median{'s' * many} of {attempts(*cells)}, range{'s' * many} {spans}"
+
+
+def percent(share: float) -> str:
+    """A share or a change in percent, whole; what lies half-way keeps its half: `9 %`, `10.5 %`, `0.4 %`."""
+    value = f"{100 * share:.1f}"
+    if abs(100 * share) < 0.95 or value.endswith(".5"):
+        return f"{value} %"
+    return f"{100 * share:.0f} %"
+
+
+def change(factor: float) -> str:
+    """A change of time: `3 % slower`, `9 % faster`, `no slower` for none."""
+    if factor == 1:
+        return "no slower"
+    return f"{percent(abs(factor - 1))} {'slower' if factor > 1 else 'faster'}"
+
+
+def sure(one: Comparison | None) -> str:
+    """The interval of a ratio, as times faster or slower, in brackets: ` (95 %: 7.2–7.6×)`; empty for none."""
+    if one is None or one.ratio is None or one.low is None or one.high is None:
+        return ""
+    low, high = (1 / one.high, 1 / one.low) if one.ratio < 1 else (one.low, one.high)
+    ends = dict.fromkeys(f"{end:.2f}" if end < 1.995 else times(end).removesuffix("×") for end in (low, high))
+    return f" (95 %: {'–'.join(ends)}×)"

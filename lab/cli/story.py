@@ -76,6 +76,8 @@ def _report(summary: Summary, path: Path, out: Console) -> None:
     if summary.proved:
         out.print()
         out.print(tables.lines(summary.proved.values()))
+    for remark in tables.remarks(summary):
+        out.print(remark, soft_wrap=not out.is_terminal)
     if summary.overhead_s is not None:
         out.print(f"Preparing took {summary.overhead_s:.2f} s per trial on average.")
     out.print()
