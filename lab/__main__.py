@@ -20,6 +20,7 @@ from lab.cli.trouble import DONE, HOST_TROUBLE, Troubled
 from lab.errors import BadInput, HostLacks
 
 if TYPE_CHECKING:
+    from lab.analysis.summary import Summary
     from lab.model import Experiment
     from lab.profile import Profile
 
@@ -221,12 +222,17 @@ def show(
     left_out: tuple[tuple[int, str], ...],
     taken_back: tuple[int, ...],
 ) -> None:
-    """Show a run: its tables, and the answers."""
+    """Show a run: its tables, and the answers.
+
+    `published-2008` shows the published figures of the 2008 test in the same way.
+    """
     from lab import exclusions, store, units
-    from lab.analysis import summary
-    from lab.cli import story, tables
+    from lab.analysis import published, summary
 
     held = units.parse_state(base)
+    if run_name in published.names():
+        _show(published.summary(run_name), None, as_json=as_json)
+        return
     path = store.found(run_name)
     for trial, reason in left_out:
         exclusions.exclude(path, trial, reason)
@@ -234,6 +240,13 @@ def show(
         exclusions.include(path, trial)
     with store.opened(path) as record:
         seen = summary.summarised(record.events(samples=False), excluded=exclusions.reasons(path), base=held)
+    _show(seen, path, as_json=as_json)
+
+
+def _show(seen: Summary, path: Path | None, *, as_json: bool) -> None:
+    from lab.analysis import summary
+    from lab.cli import story, tables
+
     if as_json:
         _print_json(summary.as_json(seen))
     else:

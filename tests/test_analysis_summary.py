@@ -39,7 +39,7 @@ def test_every_run_keeps_the_promise_to_scripts(run: tuple[RunStarted, list[Tria
     told = json.loads(json.dumps(as_json(summarised([first, *ended])), allow_nan=False))
     assert set(told) == {
         "run", "experiment", "outcome", "seed", "order", "cells", "lines", "overhead_s", "findings",
-        "verdict", "source", "base", "excluded", "outliers", "drift",
+        "verdict", "choice", "source", "base", "excluded", "outliers", "drift", "models",
     }  # fmt: skip
     assert told["outcome"] in {"done", "stopped", "failed"}
     for cell in told["cells"]:

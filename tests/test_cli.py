@@ -183,7 +183,7 @@ def test_show_json_is_the_promise(world: World) -> None:
     told = json.loads(world.call("show", "last", "--json").stdout)
     assert list(told) == [
         "run", "experiment", "outcome", "seed", "order", "cells", "lines", "overhead_s", "findings",
-        "verdict", "source", "base", "excluded", "outliers", "drift",
+        "verdict", "choice", "source", "base", "excluded", "outliers", "drift", "models",
     ]  # fmt: skip
     assert (told["outcome"], told["seed"], told["order"]) == ("done", 2008, "blocks")
     assert [(cell["operation"], cell["state"]) for cell in told["cells"]] == [

@@ -10,11 +10,15 @@ from typing import Any
 
 from lab.analysis import unrest
 from lab.analysis.cells import Cell, cells
+from lab.analysis.choice import choice
 from lab.analysis.comparing import LEAST_DIFFERENCE_S, Comparison
 from lab.analysis.findings import Finding, findings
+from lab.analysis.line_model import Model, models
+from lab.analysis.sentences import Sentence
 from lab.analysis.verdict import verdict
 from lab.analysis.view import View
 from lab.events import (
+    CacheFilled,
     Event,
     LineProved,
     Outcome,
@@ -51,6 +55,9 @@ class Summary:
     drifts: tuple[unrest.Drift, ...] = ()
     base: ProxyState = DISABLED
     source: str = ""
+    choice: Sentence | None = None
+    fills: tuple[CacheFilled, ...] = ()
+    models: tuple[Model, ...] = ()
 
     @property
     def outcome(self) -> Outcome:
@@ -79,6 +86,7 @@ def summarised(
     finished: RunFinished | None = None
     tool_start_s = 0.0
     proved: dict[Line, LineProved] = {}
+    fills: list[CacheFilled] = []
     results: list[TrialFinished] = []
     for event in events:
         match event:
@@ -88,6 +96,8 @@ def summarised(
                 tool_start_s = max(tool_start_s, event.start_s)
             case LineProved():
                 proved[event.line] = event
+            case CacheFilled():
+                fills.append(event)
             case TrialFinished():
                 results.append(event)
             case RunFinished():
@@ -96,7 +106,9 @@ def summarised(
         raise ValueError("these events do not begin with run-started")
     rows = cells(started, results, tool_start_s=tool_start_s, excluded=excluded, base=base)
     attempts = _attempts(started, results, excluded)
-    view = View(cells=rows, classes=started.classes, tool_start_s=tool_start_s)
+    held = rows if base == DISABLED else cells(started, results, tool_start_s=tool_start_s, excluded=excluded)
+    # The answers speak of the proxy against none, whatever the tables are held against.
+    view = View(cells=held, classes=started.classes, tool_start_s=tool_start_s)
     return Summary(
         started=started,
         finished=finished,
@@ -107,12 +119,15 @@ def summarised(
         standings=dict(Counter(str(result.standing) for result in results)),
         findings=findings(view),
         verdict=verdict(view),
+        choice=choice(view),
         excluded={
             trial: excluded[trial] if isinstance(excluded, Mapping) else "" for trial in sorted(excluded)
         },
         outliers=_outliers(attempts),
         drifts=unrest.drifts(attempts),
         base=base,
+        fills=tuple(fills),
+        models=models(rows, {line: one.round_trip_s for line, one in proved.items() if one.round_trip_s}),
     )
 
 
@@ -157,13 +172,59 @@ def as_json(summary: Summary) -> dict[str, Any]:
         "cells": [_cell(cell) for cell in summary.cells],
         "lines": [_line(line, summary.proved.get(line)) for line in started.experiment.lines],
         "overhead_s": summary.overhead_s,
-        "findings": [{"question": finding.question, "text": finding.text} for finding in summary.findings],
+        "findings": [_finding(finding) for finding in summary.findings],
         "verdict": summary.verdict,
+        "choice": _sentence(summary.choice) if summary.choice else None,
         "source": summary.source,
         "base": summary.base.key,
         "excluded": [{"trial": trial, "reason": reason} for trial, reason in summary.excluded.items()],
         "outliers": [_outlier(one) for one in summary.outliers],
         "drift": [{**asdict(one), "seen": one.seen} for one in summary.drifts],
+        "models": [_model(one) for one in summary.models],
+    }
+
+
+def _finding(finding: Finding) -> dict[str, Any]:
+    return {
+        "question": finding.question,
+        "text": finding.text,
+        "headline": finding.headline,
+        "sentences": [_sentence(one) for one in finding.sentences],
+    }
+
+
+def _sentence(one: Sentence) -> dict[str, Any]:
+    return {
+        "rule": one.rule,
+        "text": one.text,
+        "shown": one.shown,
+        "cells": [
+            {
+                "operation": cell.operation,
+                "state": cell.state.key,
+                "upload_bps": cell.line.upload_bps,
+                "download_bps": cell.line.download_bps,
+                "delay_s": cell.line.delay_s,
+            }
+            for cell in one.cells
+        ],
+    }
+
+
+def _model(one: Model) -> dict[str, Any]:
+    fit = one.fit
+    return {
+        "operation": one.operation,
+        "state": one.proxy.key,
+        "form": "sum" if fit.floor_s is None else "floor",
+        "fixed_s": fit.fixed_s,
+        "round_trips": fit.round_trips,
+        "down_bytes": fit.down_bytes,
+        "up_bytes": fit.up_bytes,
+        "floor_s": fit.floor_s,
+        "residual": fit.residual,
+        "counted_down_bytes": one.counted_down_bytes,
+        "counted_up_bytes": one.counted_up_bytes,
     }
 
 

@@ -138,6 +138,32 @@ def _more(cell: Cell) -> str:
     return ""
 
 
+def models(summary: Summary) -> Table | None:
+    """How times follow from lines, per operation and state; None where no model has a residual."""
+    known = [one for one in summary.models if one.fit.residual is not None]
+    if not known:
+        return None
+    table = _table("time = fixed + round trips × round-trip time + volume ÷ rate, or a floor")
+    for head in ("operation", "state"):
+        table.add_column(head, no_wrap=True)
+    for head in ("fixed", "round trips", "down, fitted", "down, counted", "up, fitted", "floor", "residual"):
+        table.add_column(head, justify="right", no_wrap=True)
+    for one in known:
+        fit = one.fit
+        table.add_row(
+            words.operation(one.operation),
+            one.proxy.key,
+            words.duration(fit.fixed_s),
+            "—" if fit.round_trips is None else f"{fit.round_trips:.1f}",
+            words.amount(round(fit.down_bytes)),
+            "—" if one.counted_down_bytes is None else words.amount(one.counted_down_bytes),
+            "—" if fit.up_bytes is None else words.amount(round(fit.up_bytes)),
+            "—" if fit.floor_s is None else words.duration(fit.floor_s),
+            words.percent(fit.residual or 0.0),
+        )
+    return table
+
+
 def lines(proved: Iterable[LineProved]) -> Table:
     """Lines as asked, as read back from the kernel, and as a probe achieved them."""
     table = _table("lines, upload/download")
