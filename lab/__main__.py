@@ -255,6 +255,24 @@ def _show(seen: Summary, path: Path | None, *, as_json: bool) -> None:
 
 @cli.command()
 @run_argument
+@click.option(
+    "--inputs", "file", metavar="FILE.toml", help="Prices, people, how often; left out: assumed, and printed."
+)
+@as_json_option
+def decide(run_name: str, file: str | None, as_json: bool) -> None:
+    """What each option (a line, with or without a proxy) costs a month in time and money."""
+    from lab.cli import decision, tables
+
+    seen = decision.summary(run_name)
+    found = decision.decided(seen, decision.given(file, seen))
+    if as_json:
+        _print_json(decision.as_json(found))
+    else:
+        decision.report(found, tables.console(), assumed=file is None)
+
+
+@cli.command()
+@run_argument
 @click.argument("file", metavar="FILE.csv|.jsonl", type=click.Path(dir_okay=False))
 @click.option("--overwrite", is_flag=True, help="Replace the file if there is one.")
 def export(run_name: str, file: str, overwrite: bool) -> None:
