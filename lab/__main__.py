@@ -231,7 +231,9 @@ def show(
 
     held = units.parse_state(base)
     if run_name in published.names():
-        _show(published.summary(run_name), None, as_json=as_json)
+        if left_out or taken_back:
+            raise BadInput(f"{run_name} has no trials to leave out", advice="They are published figures.")
+        _show(_of_state(published.summary(run_name, base=held)), None, as_json=as_json)
         return
     path = store.found(run_name)
     for trial, reason in left_out:
@@ -240,7 +242,18 @@ def show(
         exclusions.include(path, trial)
     with store.opened(path) as record:
         seen = summary.summarised(record.events(samples=False), excluded=exclusions.reasons(path), base=held)
-    _show(seen, path, as_json=as_json)
+    _show(_of_state(seen), path, as_json=as_json)
+
+
+def _of_state(seen: Summary) -> Summary:
+    """The same, if it has the state that the others are held against."""
+    states = seen.started.experiment.states
+    if seen.base not in states and seen.base.enabled:
+        raise BadInput(
+            f"the run has no state {seen.base.key} to hold the others against",
+            advice=f"Write one of: {', '.join(state.key for state in states)}.",
+        )
+    return seen
 
 
 def _show(seen: Summary, path: Path | None, *, as_json: bool) -> None:

@@ -347,10 +347,11 @@ def test_the_question_of_money_sets_the_proxy_on_the_old_line_against_a_wider_li
     wider = cell(quick, "get", DISABLED, FAST)
     assert quick.choice is not None
     assert quick.choice.text.startswith(
-        f"Proxy or wider line: Get on 512/1024 kbit/s takes {words.duration(here.median_s or 0)} with a full cache "
-        f"instead of {words.duration(base.median_s or 0)}, which is quicker than 2/4 Mbit/s without one "
-        f"({words.duration(wider.median_s or 0)}, "
+        f"Proxy or wider line: Get takes {words.duration(here.median_s or 0)} on 512/1024 kbit/s with a full cache "
+        f"({words.duration(base.median_s or 0)} without a proxy), against {words.duration(wider.median_s or 0)} on "
+        f"2/4 Mbit/s without one (the proxy is "
     )
+    assert "; Check-Out, Check-In and History gain by a wider line only (" in quick.choice.text
     assert "medians of 3 kept attempts; 1 wider line" in quick.choice.text
     assert summarised(events(experiment(lines=(SLOW,)))).choice is None
     assert summarised(events(experiment(states=(DISABLED,)))).choice is None
@@ -409,3 +410,19 @@ def test_a_break_even_is_said_with_the_lines_between_which_it_lies() -> None:
     )
     assert "between 500/1000 kbit/s and 1/2 Mbit/s (a model of 6 lines)" in told.text
     assert len(told.cells) == 12
+
+
+def test_upload_and_download_are_told_apart_where_both_were_varied() -> None:
+    rates = [(100, 200), (200, 200), (200, 400), (400, 400), (400, 1600), (1600, 1600)]
+    lines = [Line(upload_bps=1000 * up, download_bps=1000 * down) for up, down in rates]
+    first = started(cells_experiment(lines, states=[DISABLED]))
+
+    def seconds(trial: Trial) -> float:
+        line = trial.treatment.line
+        return (
+            1 + 8 * 3e6 / (line.download_bps or 1) + 8 * 1e6 / (line.upload_bps or 1) + trial.attempt / 1000
+        )
+
+    told = findings(view_of((first, [finished(trial, seconds(trial)) for trial in first.trials])))[3]
+    (one,) = [sentence for sentence in told.sentences if sentence.rule == "directions"]
+    assert "fit 3.0 MB down and 1.0 MB up (a model of 6 lines, residual " in one.text

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from lab.analysis import words
 from lab.analysis.cells import Cell
 from lab.analysis.comparing import Comparison
-from lab.analysis.sentences import Sentence, said
+from lab.analysis.sentences import Sentence, named, said
 from lab.analysis.view import Use, View, comparable_lines, rate_key
 from lab.model import DISABLED, Line
 
@@ -30,7 +30,7 @@ def choice(view: View) -> Sentence | None:
                 continue
             pairs = [(here, cell) for cell in wider if view.compared(here, cell) != "too-few"]
             if pairs and view.compared(here, base) != "too-few":
-                return _told(here, base, pairs, view.held(pairs))
+                return _told(view, here, base, pairs)
     return None
 
 
@@ -49,35 +49,45 @@ def _fullest(view: View, name: str, line: Line) -> Cell | None:
     return max(found, key=lambda cell: cell.proxy.full or 0.0, default=None)
 
 
-def _told(here: Cell, base: Cell, pairs: Sequence[tuple[Cell, Cell]], held: Sequence[Comparison]) -> Sentence:
-    """Up to which wider line the proxy on the old line is the quicker one, and from which on the wider line is."""
-    wins = [(cell, one) for (_, cell), one in zip(pairs, held, strict=True) if one.verdict == "faster"]
-    alike = [
-        (cell, one) for (_, cell), one in zip(pairs, held, strict=True) if one.verdict == "no-difference"
-    ]
-    loses = [(cell, one) for (_, cell), one in zip(pairs, held, strict=True) if one.verdict == "slower"]
-    old = words.line(here.line)
-    parts = []
-    if wins:
-        cell, one = wins[-1]
-        parts.append(f"quicker than {words.line(cell.line)} without one ({_against(here, cell, one)})")
-    if alike:
-        parts.append(
-            f"as quick as {words.listed([words.line(cell.line) for cell, _ in alike])} without one, as far as was seen"
-        )
-    if loses:
-        cell, one = loses[0]
-        parts.append(f"slower than {words.line(cell.line)} without one ({_against(here, cell, one)})")
+def _told(view: View, here: Cell, base: Cell, pairs: Sequence[tuple[Cell, Cell]]) -> Sentence:
+    """The widest line that the proxy on the old one beats, the first that beats it, and those alike between."""
+    held = list(zip([cell for _, cell in pairs], view.held(pairs), strict=True))
+    wins = [pair for pair in held if pair[1].verdict == "faster"][-1:]
+    alike = [pair for pair in held if pair[1].verdict == "no-difference"]
+    loses = [pair for pair in held if pair[1].verdict == "slower"][:1]
+    parts = words.listed([_against(here, *pair) for pair in (*wins, *alike, *loses)])
+    idle, idle_cells = _wider_only(view, here.line, pairs[-1][1].line)
+    others = f"; {named(idle)} gain{'s' * (len(idle) == 1)} by a wider line only" if idle else ""
     rest = words.medians(here, base, *(cell for _, cell in pairs))
     text = (
-        f"Proxy or wider line: {words.operation(here.operation)} on {old} takes {words.duration(here.median_s or 0)} "
-        f"{words.state(here.proxy)} instead of {words.duration(base.median_s or 0)}, which is "
-        f"{words.listed(parts)} ({rest}; {len(pairs)} wider line{'s' * (len(pairs) > 1)})."
+        f"Proxy or wider line: {words.operation(here.operation)} takes {words.duration(here.median_s or 0)} on "
+        f"{words.line(here.line)} {words.state(here.proxy)} ({words.duration(base.median_s or 0)} without a proxy), "
+        f"against {parts}{others} ({rest}; {len(pairs)} wider line{'s' * (len(pairs) > 1)})."
     )
-    return said("choice", text, [here, base, *(cell for _, cell in pairs)])
+    return said("choice", text, [here, base, *(cell for _, cell in pairs), *idle_cells])
 
 
 def _against(here: Cell, cell: Cell, one: Comparison) -> str:
     there, value = cell.median_s or 0.0, here.median_s or 0.0
     ratio = words.times(words.ratio(max(there, value), min(there, value)))
-    return f"{words.duration(there)}, {ratio}{words.sure(one)}"
+    if one.verdict == "no-difference":
+        seen = "no difference was seen"
+    else:
+        seen = (
+            f"the {'proxy' if one.verdict == 'faster' else 'wider line'} is {ratio} as fast{words.sure(one)}"
+        )
+    return f"{words.duration(there)} on {words.line(cell.line)} without one ({seen})"
+
+
+def _wider_only(view: View, old: Line, widest: Line) -> tuple[list[str], list[Cell]]:
+    """Operations that the proxy does not serve, and that are faster on the widest line; one family."""
+    pairs = [
+        (fast, slow)
+        for name in view.operations
+        if view.use(name) in (Use.PASSES, Use.PAST)
+        and (fast := view.at(name, widest, DISABLED)) is not None
+        and (slow := view.at(name, old, DISABLED)) is not None
+    ]
+    held = zip(pairs, view.held(pairs), strict=True)
+    found = [pair for pair, one in held if one.verdict == "faster"]
+    return [fast.operation for fast, _ in found], [cell for pair in found for cell in pair]

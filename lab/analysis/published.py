@@ -29,8 +29,11 @@ def names() -> tuple[str, ...]:
     return tuple(name for name, source in _sources().items() if "times" in source)
 
 
-def summary(name: str) -> Summary:
-    """A published source as a run would be summed up. Raises BadInput for another name than those of `names`."""
+def summary(name: str, *, base: ProxyState = DISABLED) -> Summary:
+    """A published source as a run would be summed up. Raises BadInput for another name than those of `names`.
+
+    `base` is the state that the tables hold the others against.
+    """
     source = _sources().get(name, {})
     if "times" not in source:
         raise BadInput(f"`{name}` is no published source", advice=f"Write one of: {', '.join(names())}.")
@@ -40,15 +43,14 @@ def summary(name: str) -> Summary:
     known = {
         (_line(row), row["operation"], _STATES[row["proxy_state"]]): float(row["seconds"]) for row in rows
     }
-    cells = judged(
-        [
-            Cell(line=line, operation=operation, proxy=proxy, median_s=seconds, bytes={}, published=True)
-            for line in lines
-            for operation in operations
-            for proxy in _STATES.values()
-            if (seconds := known.get((line, operation, proxy))) is not None
-        ]
-    )
+    figures = [
+        Cell(line=line, operation=operation, proxy=proxy, median_s=seconds, bytes={}, published=True)
+        for line in lines
+        for operation in operations
+        for proxy in _STATES.values()
+        if (seconds := known.get((line, operation, proxy))) is not None
+    ]
+    cells = judged(figures)
     started = _started(name, source, lines, operations)
     view = View(
         cells=cells,
@@ -60,7 +62,8 @@ def summary(name: str) -> Summary:
     return Summary(
         started=started,
         finished=RunFinished(at=started.at, outcome=Outcome.DONE),
-        cells=cells,
+        cells=cells if base == DISABLED else judged(figures, base=base),
+        base=base,
         findings=findings(view),
         verdict=verdict(view),
         choice=choice(view),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import pairwise
 
-from lab.analysis import words
+from lab.analysis import line_model, words
 from lab.analysis.cells import Cell
 from lab.analysis.comparing import Comparison
 from lab.analysis.sentences import Sentence, chance, named, said, unanswered
@@ -39,7 +39,7 @@ def rates(view: View) -> tuple[Sequence[Sentence], str]:
         headline = headline if headline != "none" else other
     if (one := _proportion(view, ends)) is not None:
         found.append(one)
-    return [*found, *_steps(view, lines)], headline
+    return [*found, *_steps(view, lines), *_directions(view)], headline
 
 
 def _changes(view: View, ends: tuple[Line, Line], proxy: ProxyState) -> list[_Change]:
@@ -144,6 +144,23 @@ def _steps(view: View, lines: Sequence[Line]) -> list[Sentence]:
             told = words.listed(words.once(steps))
             text = f"Without a proxy {words.operation(name)} {told} ({words.medians(*row)})."
             found.append(said("rate-step", text, [cell for pair in pairs for cell in pair], lead=False))
+    return found
+
+
+def _directions(view: View) -> list[Sentence]:
+    """Volumes down and up, where both rates were varied and the model of a line can tell them apart."""
+    found = []
+    for name in view.operations:
+        row = view.of(name, lambda cell: not cell.proxy.enabled)
+        fit = line_model.fit(line_model.points(row))
+        if fit is None or fit.up_bytes is None or fit.residual is None:
+            continue
+        down, up = words.amount(round(fit.down_bytes)), words.amount(round(fit.up_bytes))
+        text = (
+            f"Upload and download told apart: the times of {words.operation(name)} without a proxy fit {down} down "
+            f"and {up} up (a model of {len(fit.points)} lines, residual {words.percent(fit.residual)})."
+        )
+        found.append(said("directions", text, row, lead=False))
     return found
 
 
