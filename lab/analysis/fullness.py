@@ -160,8 +160,8 @@ def _advice(view: View) -> list[Sentence]:
     if not gains or not losses or any(cell.verdict == "faster" for cell in empty):
         return []
     text = (
-        f"Keep the cache full; do not run with an empty one: full it is faster than none in {len(gains)} of "
-        f"{len(full)} cells, empty it is slower in {len(losses)} of {len(empty)} and faster in none."
+        f"Keep the cache full; do not run with an empty one (full, it is faster than none in {len(gains)} of "
+        f"{len(full)} cells; empty, slower in {len(losses)} of {len(empty)} and faster in none)."
     )
     used = [*full, *empty]
     return [said("advice", text, [*used, *map(held.base, used)])]

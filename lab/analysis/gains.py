@@ -71,19 +71,31 @@ def _losses(view: View) -> list[Sentence]:
         if not slower or view.use(name) not in (Use.SERVED, Use.UNSEEN, Use.UNKNOWN):
             continue
         worst = min(slower, key=lambda cell: gain(view, cell))
-        found.append(loss(view, worst, _all_compared(view, name)))
+        # What an empty cache costs is told by question 5.
+        found.append(loss(view, worst, _all_compared(view, name), lead=worst.proxy.full != 0))
     return found
 
 
-def loss(view: View, worst: Cell, others: Sequence[Cell]) -> Sentence:
-    """`Get takes 1.4× the time with …`: the greatest loss of an operation."""
+def loss(
+    view: View, worst: Cell, others: Sequence[Cell], *, lead: bool = True, whole: bool = True
+) -> Sentence:
+    """`Get takes 1.4× the time with …`: the greatest loss of an operation; without its times if not `whole`."""
     base = view.against(worst)
     value = words.times(words.ratio(worst.median_s or 0, base.median_s or 0))
+    used = [worst, base, *others, *map(view.base, others)]
+    if not whole:
+        text = f"{words.operation(worst.operation)} takes {value} the time{_in_brackets(others)}."
+        return said("loss", text, used, lead=lead)
     text = (
         f"{words.operation(worst.operation)} takes {value} the time{words.sure(worst.against)} {where(worst)} "
-        f"({instead(view, worst)}{chance(longer(view, worst), [worst])}{best_of(others, 'worst')})."
+        f"({instead(view, worst)}{chance(longer(view, worst), [worst])}){_in_brackets(others)}."
     )
-    return said("loss", text, [worst, base, *others, *map(view.base, others)])
+    return said("loss", text, used, lead=lead)
+
+
+def _in_brackets(others: Sequence[Cell]) -> str:
+    many = best_of(others, "worst").removeprefix("; ")
+    return f" ({many})" if many else ""
 
 
 def _by_line(view: View, operation: str) -> Sentence | None:

@@ -55,7 +55,8 @@ def _costs(view: View, names: Sequence[str]) -> list[Sentence]:
         if (slower := held.judged(name, "slower"))
     ]
     for cell in sorted(worst, key=lambda cell: gain(held, cell)):
-        told = loss(held, cell, held.judged(cell.operation, "faster", "slower", "no-difference"))
+        compared = held.judged(cell.operation, "faster", "slower", "no-difference")
+        told = loss(held, cell, compared, whole=not found)
         text = f"With the proxy enabled {told.text}" if not found else told.text
         found.append(Sentence(rule="cost", text=text, cells=told.cells))
     alike = [
