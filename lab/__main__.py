@@ -20,6 +20,7 @@ from lab.cli.trouble import DONE, HOST_TROUBLE, Troubled
 from lab.errors import BadInput, HostLacks
 
 if TYPE_CHECKING:
+    from lab.analysis.before_after import Pairs
     from lab.analysis.summary import Summary
     from lab.model import Experiment
     from lab.profile import Profile
@@ -224,12 +225,16 @@ def show(
 ) -> None:
     """Show a run: its tables, and the answers.
 
-    `published-2008` shows the published figures of the 2008 test in the same way.
+    `published-2008` shows the published figures of the 2008 test in the same way; `bazaar-2008`, `sync-2013` and
+    `files-2011` those of three other sources, before and after.
     """
     from lab import exclusions, store, units
-    from lab.analysis import published, summary
+    from lab.analysis import before_after, published, summary
 
     held = units.parse_state(base)
+    if run_name in before_after.names():
+        _show_pairs(before_after.pairs(run_name), as_json=as_json)
+        return
     if run_name in published.names():
         if left_out or taken_back:
             raise BadInput(f"{run_name} has no trials to leave out", advice="They are published figures.")
@@ -254,6 +259,20 @@ def _of_state(seen: Summary) -> Summary:
             advice=f"Write one of: {', '.join(state.key for state in states)}.",
         )
     return seen
+
+
+def _show_pairs(one: Pairs, *, as_json: bool) -> None:
+    from lab.analysis import before_after
+    from lab.cli import tables
+
+    if as_json:
+        _print_json(before_after.as_json(one))
+        return
+    out = tables.console()
+    out.print(one.source, soft_wrap=not out.is_terminal)
+    out.print(one.text, soft_wrap=not out.is_terminal)
+    out.print()
+    out.print(tables.pairs(one))
 
 
 def _show(seen: Summary, path: Path | None, *, as_json: bool) -> None:

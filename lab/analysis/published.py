@@ -26,7 +26,7 @@ _UNITS = {"MB": "{} MB", "MB (about)": "about {} MB"}
 
 def names() -> tuple[str, ...]:
     """The published sources that can be shown like a run: `published-2008`."""
-    return tuple(name for name, source in _sources().items() if "times" in source)
+    return tuple(name for name, source in sources().items() if "times" in source)
 
 
 def summary(name: str, *, base: ProxyState = DISABLED) -> Summary:
@@ -34,14 +34,14 @@ def summary(name: str, *, base: ProxyState = DISABLED) -> Summary:
 
     `base` is the state that the tables hold the others against.
     """
-    source = _sources().get(name, {})
+    source = sources().get(name, {})
     if "times" not in source:
         raise BadInput(f"`{name}` is no published source", advice=f"Write one of: {', '.join(names())}.")
-    rows = _rows(str(source["times"]))
-    lines = tuple(dict.fromkeys(_line(row) for row in rows))
-    operations = tuple(name for name in OPERATIONS if any(row["operation"] == name for row in rows))
+    read = rows(str(source["times"]))
+    lines = tuple(dict.fromkeys(_line(row) for row in read))
+    operations = tuple(name for name in OPERATIONS if any(row["operation"] == name for row in read))
     known = {
-        (_line(row), row["operation"], _STATES[row["proxy_state"]]): float(row["seconds"]) for row in rows
+        (_line(row), row["operation"], _STATES[row["proxy_state"]]): float(row["seconds"]) for row in read
     }
     figures = [
         Cell(line=line, operation=operation, proxy=proxy, median_s=seconds, bytes={}, published=True)
@@ -57,7 +57,7 @@ def summary(name: str, *, base: ProxyState = DISABLED) -> Summary:
         classes=started.classes,
         uses={name: Use.PAST if name in source["unused"] else Use.SERVED for name in operations},
         why=str(source["unused_why"]),
-        volumes=_volumes(_rows(str(source["traffic"]))),
+        volumes=_volumes(rows(str(source["traffic"]))),
     )
     return Summary(
         started=started,
@@ -118,11 +118,13 @@ def _line(row: dict[str, str]) -> Line:
     return Line(upload_bps=1000 * int(row["upload_kbit_s"]), download_bps=1000 * int(row["download_kbit_s"]))
 
 
-def _sources() -> dict[str, dict[str, Any]]:
+def sources() -> dict[str, dict[str, Any]]:
+    """Where the published figures come from, and what their files hold."""
     return tomllib.loads(_text("sources.toml"))
 
 
-def _rows(file: str) -> list[dict[str, str]]:
+def rows(file: str) -> list[dict[str, str]]:
+    """The rows of a published file."""
     return list(csv.DictReader(io.StringIO(_text(file))))
 
 

@@ -12,6 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from lab.analysis import words
+from lab.analysis.before_after import Pairs
 from lab.analysis.cells import Cell
 from lab.analysis.comparing import LEAST_KEPT
 from lab.analysis.summary import Summary
@@ -136,6 +137,17 @@ def _more(cell: Cell) -> str:
     if cell.verdict == "too-few" and against is not None and against.needed is not None:
         return f" ({against.needed} kept would tell)"
     return ""
+
+
+def pairs(one: Pairs) -> Table:
+    """Published figures before and after."""
+    table = _table("")
+    table.add_column("case")
+    for head in (f"{one.before}, {one.unit}", f"{one.after}, {one.unit}", "gain"):
+        table.add_column(head, justify="right", no_wrap=True)
+    for row in one.rows:
+        table.add_row(row.case, f"{row.before:g}", f"{row.after:g}", words.percent(one.gain(row)))
+    return table
 
 
 def models(summary: Summary) -> Table | None:
