@@ -20,8 +20,6 @@ from lab.cli.trouble import DONE, HOST_TROUBLE, Troubled
 from lab.errors import BadInput, HostLacks
 
 if TYPE_CHECKING:
-    from lab.analysis.before_after import Pairs
-    from lab.analysis.summary import Summary
     from lab.model import Experiment
     from lab.profile import Profile
 
@@ -228,61 +226,14 @@ def show(
     `published-2008` shows the published figures of the 2008 test in the same way; `bazaar-2008`, `sync-2013` and
     `files-2011` those of three other sources, before and after.
     """
-    from lab import exclusions, store, units
-    from lab.analysis import before_after, published, summary
+    from lab import units
+    from lab.cli import showing, tables
 
-    held = units.parse_state(base)
-    if run_name in before_after.names():
-        _show_pairs(before_after.pairs(run_name), as_json=as_json)
-        return
-    if run_name in published.names():
-        if left_out or taken_back:
-            raise BadInput(f"{run_name} has no trials to leave out", advice="They are published figures.")
-        _show(_of_state(published.summary(run_name, base=held)), None, as_json=as_json)
-        return
-    path = store.found(run_name)
-    for trial, reason in left_out:
-        exclusions.exclude(path, trial, reason)
-    for trial in taken_back:
-        exclusions.include(path, trial)
-    with store.opened(path) as record:
-        seen = summary.summarised(record.events(samples=False), excluded=exclusions.reasons(path), base=held)
-    _show(_of_state(seen), path, as_json=as_json)
-
-
-def _of_state(seen: Summary) -> Summary:
-    """The same, if it has the state that the others are held against."""
-    states = seen.started.experiment.states
-    if seen.base not in states and seen.base.enabled:
-        raise BadInput(
-            f"the run has no state {seen.base.key} to hold the others against",
-            advice=f"Write one of: {', '.join(state.key for state in states)}.",
-        )
-    return seen
-
-
-def _show_pairs(one: Pairs, *, as_json: bool) -> None:
-    from lab.analysis import before_after
-    from lab.cli import tables
-
+    found = showing.shown(run_name, base=units.parse_state(base), left_out=left_out, taken_back=taken_back)
     if as_json:
-        _print_json(before_after.as_json(one))
-        return
-    out = tables.console()
-    out.print(one.source, soft_wrap=not out.is_terminal)
-    out.print(one.text, soft_wrap=not out.is_terminal)
-    out.print()
-    out.print(tables.pairs(one))
-
-
-def _show(seen: Summary, path: Path | None, *, as_json: bool) -> None:
-    from lab.analysis import summary
-    from lab.cli import story, tables
-
-    if as_json:
-        _print_json(summary.as_json(seen))
+        _print_json(found.json())
     else:
-        story.report(seen, path, tables.console())
+        found.report(tables.console())
 
 
 @cli.command()
@@ -293,9 +244,9 @@ def _show(seen: Summary, path: Path | None, *, as_json: bool) -> None:
 @as_json_option
 def decide(run_name: str, file: str | None, as_json: bool) -> None:
     """What each option (a line, with or without a proxy) costs a month in time and money."""
-    from lab.cli import decision, tables
+    from lab.cli import decision, showing, tables
 
-    seen = decision.summary(run_name)
+    seen = showing.summary(run_name)
     found = decision.decided(seen, decision.given(file, seen))
     if as_json:
         _print_json(decision.as_json(found))

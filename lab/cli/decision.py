@@ -10,20 +10,11 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from lab import exclusions, store, units
-from lab.analysis import decision, inputs, published, words
+from lab import units
+from lab.analysis import decision, inputs, words
 from lab.analysis.decision import SECONDS, Decision, Inputs, Option, Part
-from lab.analysis.summary import Summary, summarised
+from lab.analysis.summary import Summary
 from lab.errors import BadInput
-
-
-def summary(run_name: str) -> Summary:
-    """The summary of a run, or of published figures."""
-    if run_name in published.names():
-        return published.summary(run_name)
-    path = store.found(run_name)
-    with store.opened(path) as record:
-        return summarised(record.events(samples=False), excluded=exclusions.reasons(path))
 
 
 def given(file: str | None, seen: Summary) -> Inputs:
