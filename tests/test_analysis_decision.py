@@ -123,10 +123,14 @@ def test_the_night_is_that_of_the_run_s_own_fill(told: Summary) -> None:
     assert fitted is not None
     assert fitted.bytes == pytest.approx(0.10 * 4.92e6, rel=0.01)
     assert "fitted" in fitted.basis
+    parts = option(told, asked(per_gb=8.0), OLD, FULL).parts
+    (filling,) = [part for part in parts if part.what == "filling by night"]
+    assert filling.total == pytest.approx(8.0 * fitted.month_bytes / 1e9)
+    assert not [p for p in option(told, asked(per_gb=8.0), OLD, DISABLED).parts if p.what == filling.what]
 
 
 def test_inputs_are_read_back_as_they_were_written(told: Summary) -> None:
-    whole = asked(wished_s={"get": 60.0}, full=90.0, renewed=0.25)
+    whole = asked(wished_s={"get": 60.0}, full=90.0, renewed=0.25, per_gb=3.5)
     assert inputs.read(inputs.text(whole), "office.toml") == whole
     again = inputs.read(inputs.text(inputs.assumed(told)), "office.toml")
     assert (again.per_day, again.lines, again.proxy) == (inputs.assumed(told).per_day, {}, None)

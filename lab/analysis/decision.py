@@ -23,7 +23,8 @@ class Inputs:
 
     `per_day` counts operations per person and working day; `hour` is what an hour of waiting costs (0: nothing);
     `full` is how full the cache is in daily use (None: the fullest measured); `wished_s` the longest that an
-    operation may take. The cache is filled `nights` times a month, `renewed` of its content each time.
+    operation may take. The cache is filled `nights` times a month, `renewed` of its content each time; `per_gb`
+    is what 10⁹ bytes over the line cost (0: nothing).
     """
 
     people: int = 10
@@ -37,13 +38,15 @@ class Inputs:
     wished_s: Mapping[str, float] = field(default_factory=lambda: MappingProxyType({}))
     nights: float = 30.0
     renewed: float = 0.10
+    per_gb: float = 0.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Part:
     """One line of a sum: `count` times `each` is `total`, in seconds or in money; `basis` says whence `each` is.
 
-    `low` and `high` are the ends of `each`'s interval where it was predicted.
+    `low` and `high` are the ends of `each`'s interval of 95 % where it has one: of a measured time that of its
+    geometric mean, of a predicted one that of one more measurement.
     """
 
     what: str
@@ -175,6 +178,18 @@ def option(summary: Summary, inputs: Inputs, line: Line, proxy: ProxyState) -> O
             parts.append(
                 Part(what=what, count=1, each=price, unit=inputs.currency, basis="price a month, as given")
             )
+    filled = night(summary, inputs, line) if proxy.enabled and inputs.per_gb else None
+    if filled is not None:
+        volume = filled.month_bytes / 1e9
+        parts.append(
+            Part(
+                what="filling by night",
+                count=volume,
+                each=inputs.per_gb,
+                unit=inputs.currency,
+                basis=filled.basis,
+            )
+        )
     if inputs.hour:
         basis = "hours waited, at the price of an hour"
         parts.append(
@@ -203,12 +218,8 @@ def _time(summary: Summary, operation: str, line: Line, proxy: ProxyState) -> _T
     """Measured; else as the model of a line predicts; else, for what was timed without a proxy only, as there."""
     cell = _cell(summary, operation, line, proxy)
     if cell is not None and cell.median_s is not None:
-        return (
-            cell.median_s,
-            None,
-            None,
-            "published" if cell.published else f"median of {words.attempts(cell)}",
-        )
+        basis = "published" if cell.published else f"median of {words.attempts(cell)}"
+        return cell.median_s, cell.mean_low_s, cell.mean_high_s, basis
     predicted = _predicted(summary, operation, line, proxy)
     if predicted is not None:
         return predicted

@@ -37,6 +37,7 @@ def text(inputs: Inputs) -> str:
         _priced("proxy", inputs.proxy, "a month: its machine, power, care"),
         f"nights = {inputs.nights:g}              # how often a month the cache is filled again",
         f'renewed = "{100 * inputs.renewed:g} %"         # how much of its content is new each time',
+        f"per_gb = {inputs.per_gb:g}               # what a GB over the line costs; 0 leaves it out",
     ]
     if inputs.full is not None:
         lines.append(f'full = "{inputs.full:g} %"            # how full the cache is in daily use')
@@ -151,6 +152,7 @@ _READERS: dict[str, Callable[[object], Any]] = {
     "hour": _number,
     "proxy": _number,
     "nights": _number,
+    "per_gb": _number,
     "renewed": units.parse_share,
     "full": _full,
     "per_day": lambda value: _table(value, _operation, _number),

@@ -210,6 +210,7 @@ def as_json(found: Decision) -> dict[str, Any]:
             "full": asked.full,
             "nights": asked.nights,
             "renewed": asked.renewed,
+            "per_gb": asked.per_gb,
             "per_day": dict(asked.per_day),
             "lines": {units.line_text(line): price for line, price in asked.lines.items()},
             "wished_s": dict(asked.wished_s),
