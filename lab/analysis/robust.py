@@ -84,7 +84,7 @@ def _logs(times: Sequence[float]) -> np.ndarray:
 
 def _within(ordered: np.ndarray, mean: float, spread: float) -> list[float]:
     """Lower end, middle and upper end, by the rank statistic's mean and spread."""
-    import numpy as np
-
     place = max(0, floor(mean - _Z * spread))
-    return [float(ordered[place]), float(np.median(ordered)), float(ordered[-1 - place])]
+    half = len(ordered) // 2
+    middle = (ordered[half] + ordered[-1 - half]) / 2
+    return [float(ordered[place]), float(middle), float(ordered[-1 - place])]

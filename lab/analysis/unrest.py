@@ -12,6 +12,8 @@ from lab.model import Treatment
 
 UNLIKE = 0.01
 """Below this corrected p an attempt is called unlike the others."""
+MOST = 20
+"""So many attempts of an operation are looked at; where more are unlike, the run is not one to trust."""
 LEAST_SHARE = 0.05
 """Nearer to its cell's other attempts than this, an attempt is never flagged."""
 
@@ -66,14 +68,15 @@ def outliers(attempts: Sequence[Timed]) -> tuple[Outlier, ...]:
     Rosner's generalized extreme Studentized deviate test (Technometrics 25, 1983), on logs and within cells:
     again and again the attempt is taken out that lies farthest from the others of its cell, in units of the
     spread of all that is left; all up to the last one whose p, corrected for the number left, is below 0.01
-    are unlike. At most a tenth of the attempts; cells of fewer than three say nothing.
+    are unlike. At most a tenth of the attempts, and 20; cells of fewer than three say nothing.
     """
+    cells = {cell: number for number, cell in enumerate(dict.fromkeys(one.treatment for one in attempts))}
     left = {
-        one.trial: (one.treatment, value)
+        one.trial: (cells[one.treatment], value)
         for one, value in zip(attempts, spread.logs([one.wall_s for one in attempts]), strict=True)
     }
     taken: list[tuple[int, float]] = []
-    for _ in range(max(1, len(attempts) // 10)):
+    for _ in range(min(MOST, max(1, len(attempts) // 10))):
         farthest = _farthest(left)
         if farthest is None:
             break
@@ -85,24 +88,24 @@ def outliers(attempts: Sequence[Timed]) -> tuple[Outlier, ...]:
     return tuple(one for one in found if abs(one.factor - 1) >= LEAST_SHARE)
 
 
-def _farthest(left: Mapping[int, tuple[Treatment, float]]) -> tuple[int, float] | None:
+def _farthest(left: Mapping[int, tuple[int, float]]) -> tuple[int, float] | None:
     """The attempt farthest from the others of its cell, and its corrected p."""
     from scipy.special import stdtr
 
-    groups: dict[Treatment, list[float]] = {}
-    for treatment, value in left.values():
-        groups.setdefault(treatment, []).append(value)
-    means = {treatment: sum(values) / len(values) for treatment, values in groups.items()}
-    squares = sum((value - means[treatment]) ** 2 for treatment, value in left.values())
+    groups: dict[int, list[float]] = {}
+    for cell, value in left.values():
+        groups.setdefault(cell, []).append(value)
+    means = {cell: sum(values) / len(values) for cell, values in groups.items()}
+    squares = sum((value - means[cell]) ** 2 for cell, value in left.values())
     degrees = len(left) - len(groups) - 1
     if degrees < 1:
         return None
     worst, statistic = None, 0.0
-    for trial, (treatment, value) in left.items():
-        count = len(groups[treatment])
+    for trial, (cell, value) in left.items():
+        count = len(groups[cell])
         if count < 3:
             continue
-        own = (value - means[treatment]) ** 2 * count / (count - 1)
+        own = (value - means[cell]) ** 2 * count / (count - 1)
         rest = max(squares - own, 0.0) / degrees
         far = sqrt(own / rest) if rest > spread.LEAST_SD**2 else sqrt(own) / spread.LEAST_SD
         if far > statistic:

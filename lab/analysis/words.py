@@ -134,7 +134,7 @@ def rests(*cells: Cell) -> str:
 
 def percent(share: float) -> str:
     """A share or a change in percent, whole; what lies half-way keeps its half: `9 %`, `10.5 %`, `0.4 %`."""
-    if not isfinite(share):
+    if not isfinite(share) or share >= 100:
         return "many times"
     value = f"{100 * share:.1f}"
     if abs(100 * share) < 0.95 or value.endswith(".5"):
