@@ -217,23 +217,63 @@ def runs(as_json: bool) -> None:
 @cli.command()
 @run_argument
 @as_json_option
-def show(run_name: str, as_json: bool) -> None:
-    """Show a run: its tables, and the answers."""
-    from lab import design, store
-    from lab.analysis import summary
-    from lab.cli import rehearsal, story, tables
+@click.option(
+    "--base",
+    "base",
+    metavar="STATE",
+    default="disabled",
+    help="Hold the other states against this one (disabled; or for example 0 %).",
+)
+@click.option(
+    "--exclude",
+    "left_out",
+    nargs=2,
+    type=(int, str),
+    metavar="TRIAL REASON",
+    multiple=True,
+    help="Leave a trial out of the figures; the reason is kept in the run file, and shown.",
+)
+@click.option(
+    "--include", "taken_back", type=int, metavar="TRIAL", multiple=True, help="Take it back into the figures."
+)
+def show(
+    run_name: str,
+    as_json: bool,
+    base: str,
+    left_out: tuple[tuple[int, str], ...],
+    taken_back: tuple[int, ...],
+) -> None:
+    """Show a run: its tables, and the answers.
 
-    path = store.found(run_name)
-    with store.opened(path) as record:
-        seen = summary.summarised(record.events())
-        rehearsed = design.is_rehearsal(seen.started.experiment)
-        told = list(rehearsal.told(record.events(samples=False))) if rehearsed else []
+    `published-2008` shows the published figures of the 2008 test in the same way; `bazaar-2008`, `sync-2013` and
+    `files-2011` those of three other sources, before and after.
+    """
+    from lab import units
+    from lab.cli import showing, tables
+
+    found = showing.shown(run_name, base=units.parse_state(base), left_out=left_out, taken_back=taken_back)
     if as_json:
-        _print_json(summary.as_json(seen))
-    elif rehearsed:
-        click.echo(plain("\n".join([*told, story.where(path)])))
+        _print_json(found.json())
     else:
-        story.report(seen, path, tables.console())
+        found.report(tables.console())
+
+
+@cli.command()
+@run_argument
+@click.option(
+    "--inputs", "file", metavar="FILE.toml", help="Prices, people, how often; left out: assumed, and printed."
+)
+@as_json_option
+def decide(run_name: str, file: str | None, as_json: bool) -> None:
+    """What each option (a line, with or without a proxy) costs a month in time and money."""
+    from lab.cli import decision, showing, tables
+
+    seen = showing.summary(run_name)
+    found = decision.decided(seen, decision.given(file, seen))
+    if as_json:
+        _print_json(decision.as_json(found))
+    else:
+        decision.report(found, tables.console(), assumed=file is None)
 
 
 @cli.command()

@@ -25,7 +25,7 @@ _FIGURES = {
     2: ("Traffic", "chart-bar-horizontal"),
     3: ("Traffic", "chart-bar-horizontal"),
 }
-_BASIS = re.compile(r" \((?=[^()]*(?:kept attempt|median|range|trial))[^()]*\)")
+_BASIS = re.compile(r" \((?![^()]*published)(?=[^()]*(?:kept attempt|median|range|trial|\d cells))[^()]*\)")
 _UNIT = re.compile(r"(?<=\d) (?=%|(?:ms|s|min|h|kB|MB|GB|bytes|kbit|Mbit|Gbit|bit)\b)")
 _CHART = ("Chart", "chart-line-up")
 
