@@ -8,7 +8,7 @@ from PySide6.QtCore import QPointF, QRectF, Qt
 from PySide6.QtGui import QBrush, QColor, QPainter, QPainterPath, QPen, QPolygonF, QTransform
 
 from gui.theme.look import Look
-from gui.theme.palette import StateLook
+from lab.palette import StateLook
 
 OK, WARN, TROUBLE, BUSY, UNKNOWN = "ok", "warn", "trouble", "running", "unknown"
 
