@@ -212,20 +212,21 @@ def show(run_name: str, as_json: bool) -> None:
 
 @cli.command()
 @run_argument
-@click.argument("file", metavar="FILE.csv|.jsonl", type=click.Path(dir_okay=False))
-@click.option("--overwrite", is_flag=True, help="Replace the file if there is one.")
-def export(run_name: str, file: str, overwrite: bool) -> None:
-    """Write a run's trials to a file for other programs; the file's ending says in which form."""
-    from lab import store
-    from lab.export import trials
+@click.argument("files", metavar="FILE...", nargs=-1, required=True, type=click.Path(dir_okay=False))
+@click.option("--figures", metavar="KEYS", default="", help="Which figures (get-line,bars), or `all`.")
+@click.option("--template", metavar="FILE", help="A company's .pptx or .potx for slides.")
+@click.option("--size", default="16:9", show_default=True, help="Of slides without a template: 16:9 or 4:3.")
+@click.option("--decimal-comma", is_flag=True, help="CSV for spreadsheets that write decimals with a comma.")
+@click.option("--dpi", type=click.IntRange(50, 1200), default=200, show_default=True, help="Of a PNG.")
+@click.option("--overwrite", is_flag=True, help="Replace files that are there.")
+def export(run_name: str, files: tuple[str, ...], overwrite: bool, **wishes: Any) -> None:
+    """Write a run to files for other programs; each file's ending says in which form.
 
-    path = Path(file)
-    forms = {".csv": trials.csv, ".jsonl": trials.jsonl}
-    if path.suffix.lower() not in forms:
-        raise BadInput(f"{path}: the ending says nothing of the form", advice="Write FILE.csv or FILE.jsonl.")
-    with store.opened(store.found(run_name)) as record:
-        forms[path.suffix.lower()](record, path, overwrite=overwrite)
-    click.echo(f"written: {path}")
+    .pptx slides, .xlsx sheets, .html report, .md tables, .svg and .png figures; .csv, .jsonl and .parquet trials.
+    """
+    from lab.cli import exporting
+
+    exporting.export(run_name, files, overwrite=overwrite, **wishes)
 
 
 @cli.command()
