@@ -78,6 +78,43 @@ def _pptx(record: Record, path: Path, wishes: Wishes) -> _Files:
     return {path: deck.written(contents, figures, template=wishes.template, size=wishes.size)}
 
 
+def _html(record: Record, path: Path, wishes: Wishes) -> _Files:
+    from lab.export import report
+
+    return {path: report.html(*_gathered(record, wishes))}
+
+
+def _md(record: Record, path: Path, wishes: Wishes) -> _Files:
+    from lab.export import report
+
+    return {path: report.markdown(_gathered(record, wishes)[0])}
+
+
+def _svg(record: Record, path: Path, wishes: Wishes) -> _Files:
+    from lab.export import drawing
+
+    return {name: drawing.svg(figure).encode() for name, figure in _each(record, path, wishes)}
+
+
+def _png(record: Record, path: Path, wishes: Wishes) -> _Files:
+    from lab.export import pictures
+
+    return {name: pictures.png(figure, wishes.dpi) for name, figure in _each(record, path, wishes)}
+
+
+def _each(record: Record, path: Path, wishes: Wishes) -> list[tuple[Path, Figure]]:
+    """Figures with the files they go into: the one that was named, or one each with the figure's key in its name."""
+    _, figures = _gathered(record, wishes)
+    if not figures:
+        raise BadInput(
+            f"{path}: this run has nothing to draw: no attempt was kept",
+            advice="Its tables can be written: .html or .md.",
+        )
+    if len(figures) == 1:
+        return [(path, figures[0])]
+    return [(path.with_name(f"{path.stem}-{figure.key}{path.suffix}"), figure) for figure in figures]
+
+
 def _gathered(record: Record, wishes: Wishes) -> tuple[Contents, Sequence[Figure]]:
     from lab.export import contents, figures
 
@@ -87,6 +124,10 @@ def _gathered(record: Record, wishes: Wishes) -> tuple[Contents, Sequence[Figure
 
 FORMS: dict[str, Callable[[Record, Path, Wishes], _Files]] = {
     ".pptx": _pptx,
+    ".html": _html,
+    ".md": _md,
+    ".svg": _svg,
+    ".png": _png,
     ".csv": _csv,
     ".jsonl": _jsonl,
     ".parquet": _parquet,
