@@ -11,6 +11,7 @@ from lab import export as exports
 from lab import store
 from lab.errors import BadInput
 from lab.export import Wishes
+from lab.export.files import free
 
 
 def export(
@@ -24,7 +25,7 @@ def export(
     decimal_comma: bool,
     dpi: int,
 ) -> None:
-    """Write the run to each file, and say so. All endings are looked at before the first file is written."""
+    """Write the run to each file, and say so. Endings and names are looked at before the first file is written."""
     paths = [Path(file) for file in files]
     for path in paths:
         if path.suffix.lower() not in exports.FORMS:
@@ -32,6 +33,8 @@ def export(
                 f"{path}: the ending says nothing of the form",
                 advice=f"Write a name ending in {exports.ENDINGS}.",
             )
+        if not overwrite and path.suffix.lower() not in exports.PICTURES:
+            free(path)
     wishes = Wishes(
         figures=figures,
         template=None if template is None else Path(template),

@@ -78,6 +78,12 @@ def _pptx(record: Record, path: Path, wishes: Wishes) -> _Files:
     return {path: deck.written(contents, figures, template=wishes.template, size=wishes.size)}
 
 
+def _xlsx(record: Record, path: Path, wishes: Wishes) -> _Files:
+    from lab.export import contents, workbook
+
+    return {path: workbook.written(contents.gathered(record))}
+
+
 def _html(record: Record, path: Path, wishes: Wishes) -> _Files:
     from lab.export import report
 
@@ -124,6 +130,7 @@ def _gathered(record: Record, wishes: Wishes) -> tuple[Contents, Sequence[Figure
 
 FORMS: dict[str, Callable[[Record, Path, Wishes], _Files]] = {
     ".pptx": _pptx,
+    ".xlsx": _xlsx,
     ".html": _html,
     ".md": _md,
     ".svg": _svg,
@@ -134,3 +141,5 @@ FORMS: dict[str, Callable[[Record, Path, Wishes], _Files]] = {
 }
 """How a run is written, by the file's ending."""
 ENDINGS = f"{', '.join(list(FORMS)[:-1])} or {list(FORMS)[-1]}"
+PICTURES = (".svg", ".png")
+"""Endings of which a run may need several files, one for each figure."""

@@ -34,7 +34,7 @@ class Made:
 
     @property
     def lines(self) -> tuple[Line, ...]:
-        """Slowest first; one that is not limited last; those with delay, jitter or loss after those without."""
+        """Slowest first, one that is not limited last, within those that share delay, jitter, loss and queue."""
         return ordered(self.view.lines)
 
     @property
@@ -61,8 +61,8 @@ class Made:
 
 
 def ordered(lines: Iterable[Line]) -> tuple[Line, ...]:
-    """Slowest first; one that is not limited last; those with delay, jitter or loss after those without."""
-    return tuple(sorted(lines, key=lambda line: (_besides(line)[:3], rate_key(line))))
+    """Slowest first, one that is not limited last, within those that share delay, jitter, loss and queue."""
+    return tuple(sorted(lines, key=lambda line: (_besides(line), rate_key(line))))
 
 
 def states(view: View) -> tuple[ProxyState, ...]:
