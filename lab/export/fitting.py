@@ -46,6 +46,7 @@ def cut(text: str, width: float, height: float, size: float) -> str:
 
 
 def line_count(text: str, width: float, size: float) -> int:
+    """How many lines a text takes in a width."""
     # Words that do not fit leave room at the end of a line.
     return math.ceil(breadth(text) * size / (width * 0.95))
 
@@ -100,12 +101,12 @@ def pages_of(
     table: Table, widths: Sequence[float], wide: float, room: float, size: float
 ) -> list[list[tuple[Entry, ...]]]:
     """The rows of each slide."""
-    head = sum(row_heights(table, (), widths, wide, size))
+    heads = len(head_row(table))
+    heights = row_heights(table, table.rows, widths, wide, size)
+    head = sum(heights[:heads])
     pages: list[list[tuple[Entry, ...]]] = [[]]
     used = head
-    for row, high in zip(
-        table.rows, row_heights(table, table.rows, widths, wide, size)[-len(table.rows) :], strict=True
-    ):
+    for row, high in zip(table.rows, heights[heads:], strict=True):
         if pages[-1] and used + high > room:
             pages.append([])
             used = head
