@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import io
+import math
 import re
 import shutil
 import subprocess
 import zipfile
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -127,6 +129,34 @@ def test_a_log_axis_has_its_base_and_ends_at_powers_of_it(contents: Contents) ->
     bars = charts["bars-1"].chart.value_axis
     assert bars.minimum_scale == 0
     assert bars._element.find("c:scaling/c:logBase", C) is None
+
+
+def test_lines_have_their_names_and_last_values_at_their_ends(contents: Contents) -> None:
+    figure = next(f for f in contents.figures if f.key == "get-line")
+    chart = shapes(opened(deck.written(contents, [figure])), "has_chart")["get-line"].chart
+    assert not chart.has_legend
+    places = []
+    for series, element in zip(figure.series, chart._chartSpace.xpath(".//c:ser"), strict=True):
+        order = [child.tag.rpartition("}")[2] for child in element]
+        assert order.index("marker") < order.index("dLbls") < order.index("errBars") < order.index("cat")
+        (label,) = element.findall("c:dLbls/c:dLbl", C)
+        assert label.find("c:idx", C).get("val") == "2"
+        shown = {child.tag.rpartition("}")[2]: child.get("val") for child in label}
+        assert (shown["showSerName"], shown["showVal"], shown["showLegendKey"]) == ("1", "1", "1")
+        value = series.points[2].value or 0.0
+        share = math.log(value / 0.5) / math.log(64 / 0.5)
+        moved = float(label.find("c:layout/c:manualLayout/c:y", C).get("val"))
+        places.append(native._INNER[1] + native._INNER[3] * (1 - share) + moved)
+    places.sort()
+    assert min(b - a for a, b in pairwise(places)) > 0.05
+
+
+def test_axes_have_numbers_that_the_schema_allows(contents: Contents) -> None:
+    for frame in shapes(opened(deck.written(contents, contents.figures)), "has_chart").values():
+        space = frame.chart._chartSpace
+        numbers = [int(n) for n in space.xpath(".//c:axId/@val | .//c:crossAx/@val")]
+        assert min(numbers) >= 0
+        assert len(set(numbers)) == 2
 
 
 def test_series_keep_colour_marker_and_pattern(contents: Contents) -> None:

@@ -12,6 +12,7 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from lab import palette
+from lab.axis import spread, time_ticks
 from lab.export.figures import Axis, Figure, Kind, Series
 
 if TYPE_CHECKING:
@@ -29,6 +30,38 @@ MARKERS = {
 """The look's markers as DrawingML's."""
 LINE_PT = 2.0
 _NS = 'xmlns:c="http://schemas.openxmlformats.org/drawingml/2006/chart" xmlns:a="http://schemas.openxmlformats.org/drawingml/2006/main"'
+
+
+_INNER = (0.075, 0.03, 0.70, 0.83)
+"""The plot of a line chart in shares of the chart: what is left of it holds axes, and names at the lines' ends."""
+_CHART_PT = 330.0
+"""About how high a chart is on a slide, in points."""
+_LAYOUT = (
+    '<c:layout {ns}><c:manualLayout><c:layoutTarget val="inner"/><c:xMode val="edge"/><c:yMode val="edge"/>'
+    '<c:x val="{x}"/><c:y val="{y}"/><c:w val="{w}"/><c:h val="{h}"/></c:manualLayout></c:layout>'
+)
+_SHOWN = "".join(
+    f'<c:show{name} val="{{{key}}}"/>'
+    for name, key in (
+        ("LegendKey", "on"),
+        ("Val", "on"),
+        ("CatName", "off"),
+        ("SerName", "on"),
+        ("Percent", "off"),
+        ("BubbleSize", "off"),
+    )
+)
+_LABEL = (
+    '<c:dLbls {ns}><c:dLbl><c:idx val="{n}"/><c:layout><c:manualLayout><c:x val="0.012"/><c:y val="{y}"/>'
+    '</c:manualLayout></c:layout><c:numFmt formatCode="[&lt;1]0.000&quot; s&quot;;0.00&quot; s&quot;" '
+    'sourceLinked="0"/><c:spPr><a:noFill/></c:spPr><c:txPr><a:bodyPr wrap="none"/><a:lstStyle/><a:p><a:pPr>'
+    '<a:defRPr sz="{size}"><a:solidFill><a:srgbClr val="{ink}"/></a:solidFill></a:defRPr></a:pPr>'
+    '<a:endParaRPr lang="en-US"/></a:p></c:txPr><c:dLblPos val="r"/>'
+    + _SHOWN.format(on=1, off=0)
+    + "<c:separator>  </c:separator></c:dLbl>"
+    + _SHOWN.format(on=0, off=0)
+    + "</c:dLbls>"
+)
 
 
 def kind(figure: Figure) -> Any:
@@ -78,7 +111,7 @@ def dressed(chart: Chart, figure: Figure, points: float) -> None:
     chart.has_title = False
     chart.font.size = Pt(points)
     chart.font.color.rgb = _rgb(light.tokens["text2"])
-    chart.has_legend = len(figure.series) > 1
+    chart.has_legend = len(figure.series) > 1 and figure.kind is not Kind.LINE
     if chart.has_legend:
         chart.legend.position = XL_LEGEND_POSITION.BOTTOM
         chart.legend.include_in_layout = False
@@ -89,6 +122,9 @@ def dressed(chart: Chart, figure: Figure, points: float) -> None:
     _plot(chart, figure)
     _axes(chart, figure, points)
     _gaps(chart)
+    _numbered(chart)
+    if figure.kind is Kind.LINE:
+        _ends(chart, figure, points)
     if figure.kind in (Kind.BAR, Kind.LINE):
         _error_bars(chart, figure)
 
@@ -200,8 +236,9 @@ def _scaled(axis: Any, figure: Figure, asked: Axis) -> None:
 
     values = [value for value in figure.values if value > 0]
     if not asked.log or not values:
-        if figure.kind is not Kind.STACKED:
-            axis.minimum_scale = 0
+        if figure.kind is not Kind.STACKED and values:
+            ticks = time_ticks(max(values) * 1.03, most=6)
+            axis.minimum_scale, axis.maximum_scale, axis.major_unit = 0, ticks[-1], ticks[1]
         return
     base = log_base(values)
     axis.minimum_scale = base ** math.floor(math.log(min(values), base) + 1e-9)
@@ -222,6 +259,41 @@ def _crosses_at_far_end(across: Any) -> None:
     across._element.getparent().xpath("./c:valAx/c:crosses")[0].set("val", "max")
 
 
+def _ends(chart: Any, figure: Figure, points: float) -> None:
+    """Marker, name and last value at the end of each line, moved apart from each other; so there is no legend."""
+    from lxml import etree
+
+    left, top, wide, high = _INNER
+    area = chart._chartSpace.xpath(".//c:plotArea")[0]
+    old = area.find("{*}layout")
+    if old is not None:
+        area.remove(old)
+    area.insert(0, etree.fromstring(_LAYOUT.format(ns=_NS, x=left, y=top, w=wide, h=high)))
+    axis = chart.value_axis
+    low, most = axis.minimum_scale or 0.0, axis.maximum_scale or max(figure.values)
+    scale = math.log if figure.up.log else float
+    ends = []
+    for series, element in zip(figure.series, chart._chartSpace.xpath(".//c:ser"), strict=True):
+        last = [n for n, point in enumerate(series.points) if point.value]
+        if last:
+            value = series.points[last[-1]].value or 0.0
+            share = (scale(value) - scale(low)) / (scale(most) - scale(low))
+            ends.append((top + high * (1 - share), last[-1], element))
+    ends.sort(key=lambda end: end[0])
+    places = spread([end[0] for end in ends], points * 1.5 / _CHART_PT, top, top + high)
+    for (at, place, element), wished in zip(ends, places, strict=True):
+        size = round(points * 100)
+        element.find("{*}cat").addprevious(
+            etree.fromstring(
+                _LABEL.format(ns=_NS, n=place, y=f"{wished - at:.4f}", size=size, ink=_ink("text"))
+            )
+        )
+
+
+def _ink(token: str) -> str:
+    return palette.load("light").tokens[token].removeprefix("#")
+
+
 def _gaps(chart: Any) -> None:
     from lxml import etree
 
@@ -231,6 +303,12 @@ def _gaps(chart: Any) -> None:
         old.set("val", "gap")
         return
     space.append(etree.fromstring(f'<c:dispBlanksAs {_NS} val="gap"/>'))
+
+
+def _numbered(chart: Any) -> None:
+    """Axes by numbers that are none below zero, as the schema wants them; python-pptx writes others."""
+    for element in chart._chartSpace.xpath(".//c:axId | .//c:crossAx"):
+        element.set("val", element.get("val").lstrip("-"))
 
 
 def _error_bars(chart: Any, figure: Figure) -> None:

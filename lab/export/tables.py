@@ -91,7 +91,7 @@ def _time(view: View, operation: str, line: Line, proxy: ProxyState) -> Entry:
         word = made.missing(cell)
         shown = {"not asked": "—", "not measured": ""}.get(word, word)
         return Entry(text=shown, tone="trouble" if word == "failed" else "text3")
-    kept = "" if cell.kept > 1 else f" ({cell.kept} kept)"
+    kept = " (1 kept)" if cell.kept == 1 else ""
     return Entry(
         text=f"{words.duration(cell.median_s)}{kept}",
         value=cell.median_s,

@@ -118,6 +118,8 @@ def sub_time(cells: Sequence[Cell]) -> str:
     if not timed:
         return "no kept attempt"
     counts = sorted({cell.kept for cell in timed})
+    if not counts[-1]:
+        return "times without single attempts on record"
     kept = f"{counts[0]}" if len(counts) == 1 else f"{counts[0]} to {counts[-1]}"
     bars = ""
     if counts[-1] > 1:
