@@ -316,6 +316,9 @@ class Slides:
         for shape in slide.placeholders:
             if _kind(shape) == "ftr":
                 shape.text_frame.text = self._source
+                # LibreOffice takes a foot without properties of its own for its own, in its own font.
+                theirs = _foot_alignment(slide.slide_layout)
+                shape.text_frame.paragraphs[0]._p.get_or_add_pPr().set("algn", theirs)
         slide.notes_slide.notes_text_frame.text = clean(notes)
 
     def _drop(self, shape: Any) -> None:
@@ -335,6 +338,16 @@ def _content(layout: Any) -> list[Any]:
     """The placeholders of a layout that want content."""
     around = ("title", "ctrTitle", "ftr", "sldNum", "dt")
     return [shape for shape in layout.placeholders if _kind(shape) not in around]
+
+
+def _foot_alignment(layout: Any) -> str:
+    """How a template aligns its foot."""
+    for shapes in (layout.placeholders, layout.slide_master.placeholders):
+        for shape in shapes:
+            if _kind(shape) == "ftr":
+                for level in shape._element.iterfind(".//{*}lstStyle/{*}lvl1pPr[@algn]"):
+                    return str(level.get("algn"))
+    return "l"
 
 
 def _described(frame: Any, text: str) -> None:
