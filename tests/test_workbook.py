@@ -158,11 +158,17 @@ def test_charts_are_native_and_draw_the_cells_beside_them(contents: Contents, da
             assert values == expected, figure.key
 
 
-def test_error_bars_log_base_markers_and_colours(contents: Contents, data: bytes) -> None:
+def test_error_bars_log_base_markers_and_colours(contents: Contents, data: bytes, book: Any) -> None:
     root = next(r for r in chart_files(data) if r.find(f".//{C}lineChart") is not None)
     figure = next(figure for figure in contents.figures if figure.kind is Kind.LINE)
     assert root.find(f".//{C}valAx/{C}scaling/{C}logBase").get("val") == "2"
-    assert len(list(root.iter(f"{C}errBars"))) == 4
+    for series, element in zip(figure.series, root.iter(f"{C}ser"), strict=True):
+        for side, name in (("plus", "above"), ("minus", "below")):
+            where = element.find(f"{C}errBars/{C}{side}/{C}numRef/{C}f").text
+            sheet, _, area = where.rpartition("!")
+            cells = [row[0].value for row in book[sheet.strip("'")][area.replace("$", "")]]
+            lengths = [getattr(point, name) for point in series.points]
+            assert cells == [None if length is None else pytest.approx(length) for length in lengths]
     markers = [e.find(f"{C}marker/{C}symbol").get("val") for e in root.iter(f"{C}ser")]
     assert markers == ["square", "triangle", "diamond", "circle"]
     text = ET.tostring(root, "unicode")

@@ -88,6 +88,8 @@ def insert(book: Any, sheet: Any, figure: Figure, heads: int, written: Sequence[
 
 
 def _series(name: str, figure: Figure, series: Series, place: int, heads: int, count: int) -> dict[str, Any]:
+    from xlsxwriter.utility import xl_range_formula
+
     first, last = heads + 1, heads + count
     if figure.kind is Kind.SCATTER:
         last = heads + max(1, len(series.points))
@@ -120,8 +122,8 @@ def _series(name: str, figure: Figure, series: Series, place: int, heads: int, c
         after = 1 + len(figure.series) + 2 * bars.index(series)
         made["y_error_bars"] = {
             "type": "custom",
-            "plus_values": [name, first, after, last, after],
-            "minus_values": [name, first, after + 1, last, after + 1],
+            "plus_values": f"={xl_range_formula(name, first, after, last, after)}",
+            "minus_values": f"={xl_range_formula(name, first, after + 1, last, after + 1)}",
             "plus_data": [point.above for point in series.points],
             "minus_data": [point.below for point in series.points],
             "line": {"color": hue if figure.kind is Kind.LINE else palette.load("light").tokens["text"]},
