@@ -20,7 +20,7 @@ from pptx.util import Emu
 
 from lab import palette
 from lab.errors import BadInput
-from lab.export import deck, deck_template, figures, fitting, native
+from lab.export import deck, deck_charts, deck_template, figures, fitting
 from lab.export.contents import Contents
 from lab.export.figures import Kind
 from lab.model import DISABLED, ProxyState
@@ -146,7 +146,7 @@ def test_lines_have_their_names_and_last_values_at_their_ends(contents: Contents
         value = series.points[2].value or 0.0
         share = math.log(value / 0.5) / math.log(64 / 0.5)
         moved = float(label.find("c:layout/c:manualLayout/c:y", C).get("val"))
-        places.append(native._INNER[1] + native._INNER[3] * (1 - share) + moved)
+        places.append(deck_charts._INNER[1] + deck_charts._INNER[3] * (1 - share) + moved)
     places.sort()
     assert min(b - a for a, b in pairwise(places)) > 0.05
 
@@ -294,9 +294,9 @@ def test_no_kept_attempt_is_said_and_drawn_by_nothing(tmp_path: Path) -> None:
 
 
 def test_markers_and_bases() -> None:
-    assert set(native.MARKERS) == {"square", "down", "diamond", "disc", *palette.OTHER_MARKERS}
-    assert native.log_base([1.0, 200.0]) == 2
-    assert native.log_base([0.1, 200.0]) == 10
+    assert set(deck_charts.MARKERS) == {"square", "down", "diamond", "disc", *palette.OTHER_MARKERS}
+    assert deck_charts.log_base([1.0, 200.0]) == 2
+    assert deck_charts.log_base([0.1, 200.0]) == 10
 
 
 def test_the_theme_has_the_palette_in_the_order_of_the_look() -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from lab import palette
 from lab.errors import BadInput
-from lab.export import figures, made, titles
+from lab.export import figures, making, titles
 from lab.export.contents import Contents
 from lab.export.figures import Figure, Kind
 from lab.model import DISABLED, ProxyState
@@ -144,5 +144,5 @@ def test_an_interval_of_the_analysis_goes_before_the_range(six: Contents) -> Non
     class Judged(Cell):
         interval_low_s, interval_high_s = 1.2, 1.8
 
-    assert made.spread(Cell()) == (1.0, 2.0)  # type: ignore[arg-type]
-    assert made.spread(Judged()) == (1.2, 1.8)  # type: ignore[arg-type]
+    assert making.spread(Cell()) == (1.0, 2.0)  # type: ignore[arg-type]
+    assert making.spread(Judged()) == (1.2, 1.8)  # type: ignore[arg-type]

@@ -17,7 +17,7 @@ import openpyxl
 import pytest
 
 from lab import rows
-from lab.export import charts, workbook
+from lab.export import workbook, workbook_charts
 from lab.export.contents import Contents
 from lab.export.figures import Kind
 from lab.model import ProxyState
@@ -177,7 +177,7 @@ def test_error_bars_log_base_markers_and_colours(contents: Contents, data: bytes
 
 def test_the_numbers_of_a_figure(contents: Contents) -> None:
     figure = next(figure for figure in contents.figures if figure.key == "get-traffic")
-    found = dict(charts.columns(figure))
+    found = dict(workbook_charts.columns(figure))
     assert found["line"][:5] == ["64/128", None, None, None, "128/256"]
     assert found["proxy → client (kB)"][1] == -figure.series[0].points[1].value
 

@@ -13,7 +13,7 @@ from lab.analysis import words
 from lab.analysis.summary import Summary, summarised
 from lab.errors import BadInput
 from lab.events import DataMeasured, Event, HostSeen, RunStarted, Standing, ToolMeasured, TrialFinished
-from lab.export import made, tables, titles
+from lab.export import making, tables, titles
 from lab.export.figures import Figure
 from lab.export.files import clean
 from lab.export.tables import Table
@@ -45,7 +45,7 @@ class Contents:
     @property
     def usual(self) -> tuple[Figure, ...]:
         """The figures that are shown where nobody chose."""
-        return made.usual(self.summary, self.figures)
+        return making.usual(self.summary, self.figures)
 
     def table(self, key: str) -> Table | None:
         """The table of this key."""
@@ -62,7 +62,7 @@ def gathered(record: Record) -> Contents:
             path=record.path,
             summary=summary,
             results=results,
-            figures=made.made(summary, results),
+            figures=making.figures(summary, results),
             tables=tables.tables(summary),
             method=tuple(_method(summary, events)),
         )

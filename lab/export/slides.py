@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from lab import palette
-from lab.export import fitting, native
+from lab.export import deck_charts, fitting
 from lab.export.deck_template import PX
 from lab.export.figures import Figure
 from lab.export.files import clean
@@ -102,7 +102,7 @@ class Slides:
             frame = self._chart(slide, place, chart_box, figure)
             frame.name = f"BranchLab {figure.key}"
             _described(frame, figure.alternative)
-            native.dressed(frame.chart, figure, _CHART_PX * PT * self._scale)
+            deck_charts.dressed(frame.chart, figure, _CHART_PX * PT * self._scale)
         size = fitting.fitted(under, area.w, 40 * self._scale, 16 * self._scale, least=10) / self._scale
         self._text(slide, Box(area.x, area.y + area.h - 40, area.w, 40), under, size, ink="text2", anchor="b")
         self._finish(slide, f"{figure.title} {figure.measured} {figure.note}".strip())
@@ -198,10 +198,10 @@ class Slides:
         from pptx.shapes.placeholder import ChartPlaceholder
 
         if place is None:
-            return slide.shapes.add_chart(native.kind(figure), *box.emu, native.data(figure))
+            return slide.shapes.add_chart(deck_charts.kind(figure), *box.emu, deck_charts.data(figure))
         # A placeholder for any content takes a chart as one for charts does.
         frame = ChartPlaceholder(place._element, place._parent).insert_chart(
-            native.kind(figure), native.data(figure)
+            deck_charts.kind(figure), deck_charts.data(figure)
         )
         frame.left, frame.top, frame.width, frame.height = box.emu
         return frame
@@ -292,7 +292,7 @@ class Slides:
         if points is not None:
             run.font.size = _pt(points)
         if ink:
-            run.font.color.rgb = native._rgb(self._light.tokens[ink])
+            run.font.color.rgb = deck_charts.rgb(self._light.tokens[ink])
         _direction(frame.paragraphs[0], told)
 
     def _run(self, paragraph: Any, text: str, size: float, *, bold: bool = False, ink: str = "text") -> None:
@@ -300,7 +300,7 @@ class Slides:
         run.text = clean(text)
         run.font.size = _pt(size * PT * self._scale)
         run.font.bold = bold
-        run.font.color.rgb = native._rgb(self._light.tokens[ink])
+        run.font.color.rgb = deck_charts.rgb(self._light.tokens[ink])
         _direction(paragraph, text)
 
     def _finish(self, slide: Any, notes: str) -> None:

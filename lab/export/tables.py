@@ -10,7 +10,7 @@ from lab.analysis import words
 from lab.analysis.cells import Cell
 from lab.analysis.summary import Summary
 from lab.analysis.view import View
-from lab.export import made, titles
+from lab.export import making, titles
 from lab.model import Line, ProxyState
 
 VERDICTS = {
@@ -62,7 +62,7 @@ def tables(summary: Summary) -> tuple[Table, ...]:
 
 
 def _times(view: View, operation: str) -> Table:
-    states = made.states(view)
+    states = making.states(view)
     fullest = states[-1] if states[-1].enabled and not states[0].enabled else None
     heads = ["upload/download", *(titles.state(proxy) for proxy in states)]
     if fullest is not None:
@@ -73,7 +73,7 @@ def _times(view: View, operation: str) -> Table:
             *(_time(view, operation, line, proxy) for proxy in states),
             *(_ratio(view, operation, line, fullest) if fullest is not None else ()),
         )
-        for line in made.ordered(view.lines)
+        for line in making.ordered(view.lines)
     ]
     return Table(
         key=f"{operation}-table",
@@ -88,7 +88,7 @@ def _times(view: View, operation: str) -> Table:
 def _time(view: View, operation: str, line: Line, proxy: ProxyState) -> Entry:
     cell = view.at(operation, line, proxy)
     if cell is None or cell.median_s is None:
-        word = made.missing(cell)
+        word = making.missing(cell)
         shown = {"not asked": "—", "not measured": ""}.get(word, word)
         return Entry(text=shown, tone="trouble" if word == "failed" else "text3")
     kept = " (1 kept)" if cell.kept == 1 else ""
@@ -119,8 +119,8 @@ def _traffic(view: View, operation: str) -> Table:
     directions = [d for pair in palette.PAIR_DIRECTIONS.values() for d in pair]
     cells = [
         cell
-        for line in made.ordered(view.lines)
-        for proxy in made.states(view)
+        for line in making.ordered(view.lines)
+        for proxy in making.states(view)
         if (cell := view.at(operation, line, proxy)) is not None
     ]
     return Table(
@@ -149,7 +149,7 @@ def _moved(cell: Cell, directions: Sequence[str]) -> tuple[Entry, ...]:
 
 def _lines(summary: Summary) -> Table:
     rows = []
-    for line in made.ordered(summary.started.experiment.lines):
+    for line in making.ordered(summary.started.experiment.lines):
         proved = summary.proved.get(line)
         rates = (
             (

@@ -12,11 +12,11 @@ from typing import Any
 from lab import palette, rows
 from lab.analysis import words
 from lab.analysis.cells import Cell
-from lab.export import charts, fitting, titles
+from lab.export import fitting, titles, workbook_charts
 from lab.export.contents import Contents
 from lab.export.figures import Figure, Kind
 from lab.export.files import clean
-from lab.export.made import missing, spread
+from lab.export.making import missing, spread
 from lab.model import PAIRS
 from lab.rows import utc
 
@@ -206,15 +206,15 @@ def _block(sheets: _Sheets, sheet: Any, top: int, figure: Figure) -> int:
     sheet.write_string(top, 0, clean(figure.title), sheets.title)
     sheet.write_string(top + 1, 0, clean(" ".join(part for part in around if part)), sheets.quiet)
     sheet.set_row(top + 2, 32)
-    columns = charts.columns(figure)
+    columns = workbook_charts.columns(figure)
     unit = "s" if figure.kind is not Kind.STACKED else "signed"
     for place, (head, values) in enumerate(columns):
         sheet.write_string(top + 2, place, head, sheets.head)
         sheet.set_column(place, place, 18 if not place else 13)
         for row, value in enumerate(values, top + 3):
             sheets.put(sheet, row, place, value, unit)
-    charts.insert(sheets.book, sheet, figure, top + 2, columns)
-    return top + 3 + len(columns[0][1]) + 1 + charts.ROWS
+    workbook_charts.insert(sheets.book, sheet, figure, top + 2, columns)
+    return top + 3 + len(columns[0][1]) + 1 + workbook_charts.ROWS
 
 
 def _times(contents: Contents) -> list[dict[str, Value]]:

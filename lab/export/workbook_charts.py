@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from lab import palette
+from lab.export.deck_charts import MARKERS, log_base
 from lab.export.figures import Figure, Kind, Series
 from lab.export.files import clean
-from lab.export.native import MARKERS, log_base
 
 ROWS = 26
 """So many rows of a sheet a chart is high."""

@@ -110,13 +110,13 @@ def dressed(chart: Chart, figure: Figure, points: float) -> None:
     light = palette.load("light")
     chart.has_title = False
     chart.font.size = Pt(points)
-    chart.font.color.rgb = _rgb(light.tokens["text2"])
+    chart.font.color.rgb = rgb(light.tokens["text2"])
     chart.has_legend = len(figure.series) > 1 and figure.kind is not Kind.LINE
     if chart.has_legend:
         chart.legend.position = XL_LEGEND_POSITION.BOTTOM
         chart.legend.include_in_layout = False
         chart.legend.font.size = Pt(points)
-        chart.legend.font.color.rgb = _rgb(light.tokens["text"])
+        chart.legend.font.color.rgb = rgb(light.tokens["text"])
     for series, shown in zip(figure.series, chart.plots[0].series, strict=True):
         _series(shown, series, figure.kind)
     _plot(chart, figure)
@@ -129,7 +129,8 @@ def dressed(chart: Chart, figure: Figure, points: float) -> None:
         _error_bars(chart, figure)
 
 
-def _rgb(hue: str) -> Any:
+def rgb(hue: str) -> Any:
+    """A colour `#RRGGBB` as python-pptx takes it."""
     from pptx.dml.color import RGBColor
 
     return RGBColor.from_string(hue.removeprefix("#"))
@@ -138,7 +139,7 @@ def _rgb(hue: str) -> Any:
 def _series(shown: Any, series: Series, figure_kind: Kind) -> None:
     from pptx.util import Pt
 
-    hue = _rgb(series.look.colour)
+    hue = rgb(series.look.colour)
     if figure_kind in (Kind.BAR, Kind.STACKED):
         shown.format.fill.solid()
         shown.format.fill.fore_color.rgb = hue
@@ -154,7 +155,7 @@ def _series(shown: Any, series: Series, figure_kind: Kind) -> None:
     outlined = MARKERS[series.look.marker] in ("x", "plus", "star")
     shown.marker.format.fill.solid()
     shown.marker.format.fill.fore_color.rgb = hue
-    shown.marker.format.line.color.rgb = hue if outlined else _rgb(palette.load("light").tokens["surface"])
+    shown.marker.format.line.color.rgb = hue if outlined else rgb(palette.load("light").tokens["surface"])
     shown.marker.format.line.width = Pt(1.75 if outlined else 0.75)
     if figure_kind is Kind.SCATTER:
         shown.format.line.fill.background()
@@ -195,13 +196,13 @@ def _axes(chart: Any, figure: Figure, points: float) -> None:
     light = palette.load("light")
     across, up = chart.category_axis, chart.value_axis
     for axis, asked in ((across, figure.across), (up, figure.up)):
-        axis.format.line.color.rgb = _rgb(light.tokens["axis"])
+        axis.format.line.color.rgb = rgb(light.tokens["axis"])
         axis.major_tick_mark = XL_TICK_MARK.NONE
         axis.has_major_gridlines = False
         if asked.title and not (figure.kind is Kind.STACKED and asked is figure.across):
             _title(axis, asked, points)
     up.has_major_gridlines = True
-    up.major_gridlines.format.line.color.rgb = _rgb(light.tokens["grid"])
+    up.major_gridlines.format.line.color.rgb = rgb(light.tokens["grid"])
     up.tick_labels.number_format_is_linked = False
     up.tick_labels.number_format = "General"
     up.format.line.fill.background()
@@ -227,7 +228,7 @@ def _title(axis: Any, asked: Axis, points: float) -> None:
     frame.text = asked.title
     font = frame.paragraphs[0].runs[0].font
     font.size, font.bold = Pt(points), False
-    font.color.rgb = _rgb(palette.load("light").tokens["text2"])
+    font.color.rgb = rgb(palette.load("light").tokens["text2"])
 
 
 def _scaled(axis: Any, figure: Figure, asked: Axis) -> None:

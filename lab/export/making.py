@@ -85,7 +85,7 @@ def places(lines: Sequence[Line]) -> tuple[float, ...]:
     return tuple((math.log(rate) - low) / (high - low) for rate in known)
 
 
-def made(summary: Summary, results: Iterable[TrialFinished] = ()) -> tuple[Figure, ...]:
+def figures(summary: Summary, results: Iterable[TrialFinished] = ()) -> tuple[Figure, ...]:
     """Every figure of a run. Attempts are drawn where `results`, its finished trials, are given."""
     view = View(cells=summary.cells, classes=summary.started.classes, tool_start_s=summary.tool_start_s)
     run = Made(summary, palette.load("light"), view)
