@@ -215,9 +215,9 @@ def show(run_name: str, as_json: bool) -> None:
 @click.argument("files", metavar="FILE...", nargs=-1, required=True, type=click.Path(dir_okay=False))
 @click.option("--figures", metavar="KEYS", default="", help="Which figures (get-line,bars), or `all`.")
 @click.option("--template", metavar="FILE", help="A company's .pptx or .potx for slides.")
-@click.option("--size", default="16:9", show_default=True, help="Of slides without a template: 16:9 or 4:3.")
+@click.option("--size", metavar="W:H", help="Of slides without a template: 16:9 (default) or 4:3.")
 @click.option("--decimal-comma", is_flag=True, help="CSV for spreadsheets that write decimals with a comma.")
-@click.option("--dpi", type=click.IntRange(50, 1200), default=200, show_default=True, help="Of a PNG.")
+@click.option("--dpi", type=click.IntRange(50, 1200), help="Of a PNG (default: 200).")
 @click.option("--overwrite", is_flag=True, help="Replace files that are there.")
 def export(run_name: str, files: tuple[str, ...], overwrite: bool, **wishes: Any) -> None:
     """Write a run to files for other programs; each file's ending says in which form.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import click
@@ -13,6 +13,15 @@ from lab.errors import BadInput
 from lab.export import Wishes
 from lab.export.files import free
 
+_CONCERNS = {
+    "figures": (".pptx", ".html", ".svg", ".png"),
+    "template": (".pptx",),
+    "size": (".pptx",),
+    "decimal_comma": (".csv",),
+    "dpi": (".png",),
+}
+"""Which kinds of file each wish is for."""
+
 
 def export(
     run_name: str,
@@ -21,9 +30,9 @@ def export(
     overwrite: bool,
     figures: str,
     template: str | None,
-    size: str,
+    size: str | None,
     decimal_comma: bool,
-    dpi: int,
+    dpi: int | None,
 ) -> None:
     """Write the run to each file, and say so. Endings and names are looked at before the first file is written."""
     paths = [Path(file) for file in files]
@@ -35,14 +44,35 @@ def export(
             )
         if not overwrite and path.suffix.lower() not in exports.PICTURES:
             free(path)
+    asked = {
+        "figures": figures,
+        "template": template,
+        "size": size,
+        "decimal_comma": decimal_comma,
+        "dpi": dpi,
+    }
+    _refuse_idle(asked, {path.suffix.lower() for path in paths})
     wishes = Wishes(
         figures=figures,
         template=None if template is None else Path(template),
-        size=size,
+        size=size or exports.SIZE,
         decimal_comma=decimal_comma,
-        dpi=dpi,
+        dpi=dpi or exports.DPI,
     )
     with store.opened(store.found(run_name)) as record:
         for path in paths:
             for written in exports.written(record, path, overwrite=overwrite, wishes=wishes):
                 click.echo(f"written: {written}")
+
+
+def _refuse_idle(asked: Mapping[str, object], endings: set[str]) -> None:
+    """Raise BadInput for a wish that no file of this call could fulfil."""
+    for name, value in asked.items():
+        if value and not endings.intersection(_CONCERNS[name]):
+            option = f"--{name.replace('_', '-')}"
+            raise BadInput(
+                f"{option} says nothing to these files",
+                advice=f"It is for {' and '.join(_CONCERNS[name])}. Leave it out, or add such a file.",
+            )
+    if asked["template"] and asked["size"]:
+        raise BadInput("a template has a size of its own", advice="Leave out --size or --template.")

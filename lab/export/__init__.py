@@ -17,6 +17,9 @@ if TYPE_CHECKING:
     from lab.export.contents import Contents
     from lab.export.figures import Figure
 
+SIZE, DPI = "16:9", 200
+"""Of slides without a template, and of a PNG, where nothing else is asked."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wishes:
@@ -28,9 +31,9 @@ class Wishes:
 
     figures: str = ""
     template: Path | None = None
-    size: str = "16:9"
+    size: str = SIZE
     decimal_comma: bool = False
-    dpi: int = 200
+    dpi: int = DPI
 
 
 def written(

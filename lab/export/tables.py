@@ -81,7 +81,7 @@ def _times(view: View, operation: str) -> Table:
         heads=tuple(heads),
         rows=tuple(rows),
         units=("", *("s" for _ in states), *(("×", "") if fullest is not None else ())),
-        sub=f"{words.operation(operation)}: {titles.sub_time(view.of(operation)).partition(';')[0]}, min:s",
+        sub=f"{words.operation(operation)}: {titles.sub_time(view.of(operation)).partition(';')[0]}",
     )
 
 
