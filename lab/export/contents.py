@@ -8,7 +8,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-from lab import units
+from lab import rows, units
 from lab.analysis import words
 from lab.analysis.summary import Summary, summarised
 from lab.errors import BadInput
@@ -17,17 +17,18 @@ from lab.export import making, tables, titles
 from lab.export.figures import Figure
 from lab.export.files import clean
 from lab.export.tables import Table
-from lab.rows import utc
+from lab.rows import Value, utc
 from lab.store import Record
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Contents:
-    """What an export chooses from. `method` is name and text, one a line of the appendix."""
+    """What an export chooses from. `trials` are flat rows, `method` is name and text, one a line of the appendix."""
 
     path: Path
     summary: Summary
     results: tuple[TrialFinished, ...]
+    trials: tuple[dict[str, Value], ...]
     figures: tuple[Figure, ...]
     tables: tuple[Table, ...]
     method: tuple[tuple[str, str], ...]
@@ -62,6 +63,7 @@ def gathered(record: Record) -> Contents:
             path=record.path,
             summary=summary,
             results=results,
+            trials=tuple(rows.trials(summary.started, results)),
             figures=making.figures(summary, results),
             tables=tables.tables(summary),
             method=tuple(_method(summary, events)),

@@ -48,8 +48,7 @@ def written(contents: Contents) -> bytes:
         sheets.table("Times", _times(contents))
         _figures(sheets, contents)
         sheets.table("Cells", [_cell(cell) for cell in contents.summary.cells])
-        found = rows.trials(contents.summary.started, contents.results)
-        sheets.table("Trials", [_trial(row) for row in found])
+        sheets.table("Trials", [_trial(row) for row in contents.trials])
         sheets.table("Lines", _lines(contents))
         sheets.table("Findings", _findings(contents), {"question": 60, "answer, with what it rests on": 200})
         method: list[dict[str, Value]] = [{"what": name, "how": text} for name, text in contents.method]
