@@ -219,14 +219,24 @@ def show(run_name: str, as_json: bool) -> None:
 @click.option("--decimal-comma", is_flag=True, help="CSV for spreadsheets that write decimals with a comma.")
 @click.option("--dpi", type=click.IntRange(50, 1200), help="Of a PNG (default: 200).")
 @click.option("--overwrite", is_flag=True, help="Replace files that are there.")
-def export(run_name: str, files: tuple[str, ...], overwrite: bool, **wishes: Any) -> None:
+@click.option(
+    "--update", is_flag=True, help="Change only BranchLab's charts and tables in a deck that is there."
+)
+def export(run_name: str, files: tuple[str, ...], overwrite: bool, update: bool, **wishes: Any) -> None:
     """Write a run to files for other programs; each file's ending says in which form.
 
     .pptx slides, .xlsx sheets, .html report, .md tables, .svg and .png figures; .csv, .jsonl and .parquet trials.
     """
     from lab.cli import exporting
 
-    exporting.export(run_name, files, overwrite=overwrite, **wishes)
+    if update:
+        if overwrite or any(wishes.values()):
+            raise BadInput(
+                "--update takes no other wishes", advice="The deck keeps its figures, size and template."
+            )
+        exporting.update(run_name, files)
+    else:
+        exporting.export(run_name, files, overwrite=overwrite, **wishes)
 
 
 @cli.command()

@@ -65,6 +65,22 @@ def export(
                 click.echo(f"written: {written}")
 
 
+def update(run_name: str, files: Sequence[str]) -> None:
+    """Update decks with the numbers of the run, and say what was done in each."""
+    from lab.export import contents, deck_update
+
+    wrong = [file for file in files if Path(file).suffix.lower() != ".pptx"]
+    if wrong:
+        raise BadInput(
+            f"{wrong[0]}: only a .pptx can be updated", advice="Write other files anew, with --overwrite."
+        )
+    with store.opened(store.found(run_name)) as record:
+        found = contents.gathered(record)
+    for file in files:
+        for line in deck_update.update(found, Path(file)):
+            click.echo(f"{file}: {line}")
+
+
 def _refuse_idle(asked: Mapping[str, object], endings: set[str]) -> None:
     """Raise BadInput for a wish that no file of this call could fulfil."""
     for name, value in asked.items():

@@ -47,7 +47,7 @@ def written(
     lines = contents.table("lines-table")
     if lines is not None:
         slides.table(lines, notes)
-    slides.table(_appendix(contents), notes)
+    slides.table(appendix(contents), notes)
     file = io.BytesIO()
     made.save(file)
     return file.getvalue()
@@ -65,7 +65,8 @@ def _told(contents: Contents) -> str:
     return "\n".join(f"{finding.asked} {finding.text}" for finding in contents.summary.findings)
 
 
-def _appendix(contents: Contents) -> Table:
+def appendix(contents: Contents) -> Table:
+    """The table of the last slide: how it was measured, and with what."""
     return Table(
         key="method",
         title="Method and versions",

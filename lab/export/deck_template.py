@@ -50,12 +50,19 @@ def theirs(path: Path) -> Presentation:
 
     Raises BadInput for anything else.
     """
+    made = presentation(path)
+    _emptied(made)
+    return made
+
+
+def presentation(path: Path) -> Presentation:
+    """A presentation or template as it is. Raises BadInput for anything else."""
     import pptx
 
     try:
         data = path.read_bytes()
     except OSError as error:
-        raise BadInput(f"{path}: the template cannot be read: {error.strerror}") from error
+        raise BadInput(f"{path}: it cannot be read: {error.strerror}") from error
     try:
         made = pptx.Presentation(io.BytesIO(_as_presentation(data)))
         layouts = len(made.slide_layouts)
@@ -65,8 +72,7 @@ def theirs(path: Path) -> Presentation:
             advice="Save it in PowerPoint as .pptx or .potx, without a password, and try again.",
         ) from error
     if not layouts:
-        raise BadInput(f"{path}: the template has no layouts")
-    _emptied(made)
+        raise BadInput(f"{path}: it has no layouts")
     return made
 
 

@@ -23,7 +23,9 @@ PT = 0.75
 ROW_PX = 64
 NO_STYLE = "{2D5ABB26-0587-4C30-8999-92F81FD0307C}"
 """PowerPoint's table style *No Style, No Grid*."""
-_CHART_PX = 18
+CHART_PX = 18
+MARK = "BranchLab "
+"""How the names of charts and tables begin that an update may change."""
 _HAIR = (
     '<a:lnB xmlns:a="http://schemas.openxmlformats.org/drawingml/2006/main" w="9525"><a:solidFill>'
     '<a:srgbClr val="{}"/></a:solidFill></a:lnB>'
@@ -100,9 +102,9 @@ class Slides:
             self._text(slide, chart_box, "No kept attempt to draw.", 24, ink="text3")
         else:
             frame = self._chart(slide, place, chart_box, figure)
-            frame.name = f"BranchLab {figure.key}"
-            _described(frame, figure.alternative)
-            deck_charts.dressed(frame.chart, figure, _CHART_PX * PT * self._scale)
+            frame.name = f"{MARK}{figure.key}"
+            described(frame, figure.alternative)
+            deck_charts.dressed(frame.chart, figure, CHART_PX * PT * self._scale)
         size = fitting.fitted(under, area.w, 40 * self._scale, 16 * self._scale, least=10) / self._scale
         self._text(slide, Box(area.x, area.y + area.h - 40, area.w, 40), under, size, ink="text2", anchor="b")
         self._finish(slide, f"{figure.title} {figure.measured} {figure.note}".strip())
@@ -128,8 +130,8 @@ class Slides:
             frame = self._grid(
                 slide, place, Box(here.x, here.y, here.w, sum(heights)), len(heights), len(widths)
             )
-            frame.name = f"BranchLab {table.key}" + (f" {number}" if number > 1 else "")
-            _described(frame, f"{table.title} {table.sub}")
+            frame.name = f"{MARK}{table.key}" + (f" {number}" if number > 1 else "")
+            described(frame, f"{table.title} {table.sub}")
             self._filled(frame.table, table, rows, heights, [share * here.w for share in widths], size)
             foot = Box(here.x, here.y + here.h - 32 * self._scale, here.w, 32 * self._scale)
             told = f"{table.sub[:1].upper()}{table.sub[1:]}." if table.sub else ""
@@ -292,7 +294,7 @@ class Slides:
         if points is not None:
             run.font.size = _pt(points)
         if ink:
-            run.font.color.rgb = deck_charts.rgb(self._light.tokens[ink])
+            run.font.color.rgb = inked(ink)
         _direction(frame.paragraphs[0], told)
 
     def _run(self, paragraph: Any, text: str, size: float, *, bold: bool = False, ink: str = "text") -> None:
@@ -300,7 +302,7 @@ class Slides:
         run.text = clean(text)
         run.font.size = _pt(size * PT * self._scale)
         run.font.bold = bold
-        run.font.color.rgb = deck_charts.rgb(self._light.tokens[ink])
+        run.font.color.rgb = inked(ink)
         _direction(paragraph, text)
 
     def _finish(self, slide: Any, notes: str) -> None:
@@ -350,7 +352,13 @@ def _foot_alignment(layout: Any) -> str:
     return "l"
 
 
-def _described(frame: Any, text: str) -> None:
+def inked(token: str) -> Any:
+    """A colour of the light palette by its token."""
+    return deck_charts.rgb(palette.load("light").tokens[token])
+
+
+def described(frame: Any, text: str) -> None:
+    """Alternative text for who cannot see a chart or a table."""
     frame._element.xpath(".//p:cNvPr")[0].set("descr", clean(text)[:2000])  # no call for it
 
 
