@@ -13,7 +13,7 @@ from lab.errors import BadInput
 from lab.export import deck, deck_charts, deck_template, files, fitting
 from lab.export.contents import Contents
 from lab.export.figures import Figure
-from lab.export.slides import CHART_PX, MARK, PT, described, inked
+from lab.export.slides import CHART_PX, MARK, NOTE, PT, beneath, described, inked
 from lab.export.tables import Entry, Table
 
 _PAGE = re.compile(r" \d+$")
@@ -36,6 +36,7 @@ def updated(contents: Contents, path: Path) -> tuple[bytes, tuple[str, ...]]:
             pages.setdefault(_PAGE.sub("", key), []).append(shape)
         else:
             told.append(f"slide {number}: {_chart(shape, figures.get(key), slide)}")
+            _note(slide, figures.get(key))
     for key, shapes in pages.items():
         told.append(f"table {key}: {_table(shapes, tables.get(key))}")
     if not told:
@@ -79,6 +80,17 @@ def _chart(shape: Any, figure: Figure | None, slide: Any) -> str:
     if title and title != figure.title:
         return f"chart {figure.key} is up to date; its title is yours, and this run says: {figure.title}"
     return f"chart {figure.key} is up to date"
+
+
+def _note(slide: Any, figure: Figure | None) -> None:
+    """The text under a chart says what its points are, and what is missing in it."""
+    if figure is None or figure.empty:
+        return
+    for shape in slide.shapes:
+        if shape.name == f"{MARK}{figure.key}{NOTE}" and shape.has_text_frame:
+            paragraph = shape.text_frame.paragraphs[0]
+            run = paragraph.runs[0] if paragraph.runs else paragraph.add_run()
+            run.text = files.clean(beneath(figure))
 
 
 def _table(shapes: Sequence[Any], table: Table | None) -> str:

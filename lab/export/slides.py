@@ -24,6 +24,8 @@ ROW_PX = 64
 NO_STYLE = "{2D5ABB26-0587-4C30-8999-92F81FD0307C}"
 """PowerPoint's table style *No Style, No Grid*."""
 CHART_PX = 18
+NOTE = " note"
+"""How the name of the text under a chart ends."""
 MARK = "BranchLab "
 """How the names of charts and tables begin that an update may change."""
 _HAIR = (
@@ -90,11 +92,7 @@ class Slides:
         """A native chart; what is missing in it, and what its points are, in a line under it."""
         slide = self._slide(("chart", "obj", "titleOnly"), figure.title)
         area = self._area(slide)
-        under = " ".join(
-            part
-            for part in (f"{figure.sub[:1].upper()}{figure.sub[1:]}." if figure.sub else "", figure.note)
-            if part
-        )
+        under = beneath(figure)
         chart_box = Box(area.x, area.y, area.w, area.h - 44)
         place = self._placeholder(slide, ("chart", "obj", ""))
         if figure.empty:
@@ -106,7 +104,8 @@ class Slides:
             described(frame, figure.alternative)
             deck_charts.dressed(frame.chart, figure, CHART_PX * PT * self._scale)
         size = fitting.fitted(under, area.w, 40 * self._scale, 16 * self._scale, least=10) / self._scale
-        self._text(slide, Box(area.x, area.y + area.h - 40, area.w, 40), under, size, ink="text2", anchor="b")
+        foot = Box(area.x, area.y + area.h - 40, area.w, 40)
+        self._text(slide, foot, under, size, ink="text2", anchor="b").name = f"{MARK}{figure.key}{NOTE}"
         self._finish(slide, f"{figure.title} {figure.measured} {figure.note}".strip())
 
     def table(self, table: Table, notes: str, title: str = "") -> None:
@@ -350,6 +349,12 @@ def _foot_alignment(layout: Any) -> str:
                 for level in shape._element.iterfind(".//{*}lstStyle/{*}lvl1pPr[@algn]"):
                     return str(level.get("algn"))
     return "l"
+
+
+def beneath(figure: Figure) -> str:
+    """What stands under a chart: what its points are, and what is missing in it."""
+    sub = f"{figure.sub[:1].upper()}{figure.sub[1:]}." if figure.sub else ""
+    return " ".join(part for part in (sub, figure.note) if part)
 
 
 def inked(token: str) -> Any:
