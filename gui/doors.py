@@ -149,7 +149,7 @@ class Doors:
         yield store.runs()
 
     def export(self, run: Path, target: Path) -> Iterator[Path]:
-        """A run's trials as CSV or JSON lines, by the target's ending."""
+        """A run in the form that the target's ending names."""
         from lab import export, store
 
         with store.opened(run) as record:

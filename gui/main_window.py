@@ -62,6 +62,10 @@ PLACES = (
     Place(RUN, "Run", "play-circle"),
     Place(RESULTS, "Results", "chart-line-up"),
 )
+EXPORTS = (
+    "Slides (*.pptx);;Workbook (*.xlsx);;Report (*.html);;Tables (*.md);;Trials (*.csv);;"
+    "Trials as JSON lines (*.jsonl)"
+)
 _SLOW_REFRESH = 4
 """Progress and roles are told every so many redraws: five times a second is enough for words."""
 _SUMMARY_REFRESH = 100
@@ -445,7 +449,7 @@ class MainWindow(QMainWindow):
             self.open_run(path)
 
     def _ask_export(self) -> None:
-        ask_target(self, "Export the trials", "Table (*.csv);;JSON lines (*.jsonl)", self._export)
+        ask_target(self, "Export the run", EXPORTS, self._export)
 
     def _export(self, target: Path) -> None:
         if self.run_path is not None:
@@ -515,7 +519,7 @@ class MainWindow(QMainWindow):
                 Action("Results", name, icon, self._in_results(do)) for name, icon, do in results.doable()
             ]
             if results.export.isEnabled():
-                made.append(Action("Results", "Export the trials …", "export", self._ask_export))
+                made.append(Action("Results", "Export the run …", "export", self._ask_export))
         dark = self._look.palette.dark
         made.append(
             Action(
