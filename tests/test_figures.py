@@ -142,7 +142,7 @@ def test_an_interval_of_the_analysis_goes_before_the_range(six: Contents) -> Non
         kept, low_s, high_s = 3, 1.0, 2.0
 
     class Judged(Cell):
-        interval_low_s, interval_high_s = 1.2, 1.8
+        mean_low_s, mean_high_s = 1.2, 1.8
 
     assert making.spread(Cell()) == (1.0, 2.0)  # type: ignore[arg-type]
     assert making.spread(Judged()) == (1.2, 1.8)  # type: ignore[arg-type]

@@ -121,7 +121,7 @@ def usual(summary: Summary, figures: Sequence[Figure]) -> tuple[Figure, ...]:
 
 def spread(cell: Cell) -> tuple[float | None, float | None]:
     """The ends of a cell's error bar in seconds: its interval where it has one, else the range of its attempts."""
-    for low, high in (("interval_low_s", "interval_high_s"), ("low_s", "high_s")):
+    for low, high in (("mean_low_s", "mean_high_s"), ("low_s", "high_s")):
         ends = getattr(cell, low, None), getattr(cell, high, None)
         if None not in ends and cell.kept > 1:
             return ends

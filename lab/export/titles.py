@@ -119,12 +119,12 @@ def sub_time(cells: Sequence[Cell]) -> str:
         return "no kept attempt"
     counts = sorted({cell.kept for cell in timed})
     if not counts[-1]:
-        return "times without single attempts on record"
+        return "published times, without single attempts"
     kept = f"{counts[0]}" if len(counts) == 1 else f"{counts[0]} to {counts[-1]}"
     bars = ""
     if counts[-1] > 1:
-        interval = any(getattr(cell, "interval_low_s", None) is not None for cell in timed)
-        bars = f"; bars: {'95 % interval' if interval else 'their range'}"
+        interval = any(getattr(cell, "mean_low_s", None) is not None for cell in timed)
+        bars = f"; bars: {'95 % interval of the geometric mean' if interval else 'their range'}"
     return f"median of {kept} kept attempt{'' if counts[-1] == 1 else 's'}{bars}"
 
 
