@@ -116,7 +116,7 @@ class Doors:
 
     def opened(self, path: Path) -> Iterator[OpenedRun]:
         """Read a run file whole."""
-        from lab import store
+        from lab import exclusions, store
         from lab.analysis.summary import summarised
 
         live, kept = Live(), []
@@ -129,7 +129,7 @@ class Doors:
                         kept.append(event)
                 if live.running:  # another program writes it: this window can neither stop nor follow it
                     live.apply(RunFinished(at=live.last_at, outcome=Outcome.STOPPED, reason=record.reason))
-            summary = summarised(kept)
+            summary = summarised(kept, excluded=exclusions.reasons(path))
         except (ValueError, TypeError, LookupError, ArithmeticError, AttributeError) as error:
             # What no event of ours would say. The file is wrong then, not this program.
             advice = "Take another copy of the file if there is one."

@@ -20,6 +20,7 @@ from lab.cli.trouble import DONE, HOST_TROUBLE, Troubled
 from lab.errors import BadInput, HostLacks
 
 if TYPE_CHECKING:
+    from lab.analysis.summary import Summary
     from lab.model import Experiment
     from lab.profile import Profile
 
@@ -195,19 +196,79 @@ def runs(as_json: bool) -> None:
 @cli.command()
 @run_argument
 @as_json_option
-def show(run_name: str, as_json: bool) -> None:
-    """Show a run: its tables, and the answers."""
-    from lab import store
+@click.option(
+    "--base",
+    "base",
+    metavar="STATE",
+    default="disabled",
+    help="Hold the other states against this one (disabled; or for example 0 %).",
+)
+@click.option(
+    "--exclude",
+    "left_out",
+    nargs=2,
+    type=(int, str),
+    metavar="TRIAL REASON",
+    multiple=True,
+    help="Leave a trial out of the figures; the reason is kept in the run file, and shown.",
+)
+@click.option(
+    "--include", "taken_back", type=int, metavar="TRIAL", multiple=True, help="Take it back into the figures."
+)
+def show(
+    run_name: str,
+    as_json: bool,
+    base: str,
+    left_out: tuple[tuple[int, str], ...],
+    taken_back: tuple[int, ...],
+) -> None:
+    """Show a run: its tables, and the answers.
+
+    `published-2008` shows the published figures of the 2008 test in the same way.
+    """
+    from lab import exclusions, store, units
+    from lab.analysis import published, summary
+
+    held = units.parse_state(base)
+    if run_name in published.names():
+        _show(published.summary(run_name), None, as_json=as_json)
+        return
+    path = store.found(run_name)
+    for trial, reason in left_out:
+        exclusions.exclude(path, trial, reason)
+    for trial in taken_back:
+        exclusions.include(path, trial)
+    with store.opened(path) as record:
+        seen = summary.summarised(record.events(samples=False), excluded=exclusions.reasons(path), base=held)
+    _show(seen, path, as_json=as_json)
+
+
+def _show(seen: Summary, path: Path | None, *, as_json: bool) -> None:
     from lab.analysis import summary
     from lab.cli import story, tables
 
-    path = store.found(run_name)
-    with store.opened(path) as record:
-        seen = summary.summarised(record.events())
     if as_json:
         _print_json(summary.as_json(seen))
     else:
         story.report(seen, path, tables.console())
+
+
+@cli.command()
+@run_argument
+@click.option(
+    "--inputs", "file", metavar="FILE.toml", help="Prices, people, how often; left out: assumed, and printed."
+)
+@as_json_option
+def decide(run_name: str, file: str | None, as_json: bool) -> None:
+    """What each option (a line, with or without a proxy) costs a month in time and money."""
+    from lab.cli import decision, tables
+
+    seen = decision.summary(run_name)
+    found = decision.decided(seen, decision.given(file, seen))
+    if as_json:
+        _print_json(decision.as_json(found))
+    else:
+        decision.report(found, tables.console(), assumed=file is None)
 
 
 @cli.command()

@@ -26,7 +26,8 @@ from lab.model import DISABLED, Line, ProxyState
 FULL = ProxyState(full=100)
 CELL = {
     "operation", "state", "line", "kept", "void", "excluded", "median_s", "low_s", "high_s", "bytes",
-    "served_bytes", "relayed_bytes", "direct_bytes", "verdict",
+    "served_bytes", "relayed_bytes", "direct_bytes", "verdict", "published", "attempts_s", "mean_s",
+    "geometric_mean_s", "interval_s", "spread", "middle", "against",
 }  # fmt: skip
 VERDICTS = {"base", "faster", "slower", "no-difference", "too-few", "void"}
 
@@ -38,6 +39,7 @@ def test_every_run_keeps_the_promise_to_scripts(run: tuple[RunStarted, list[Tria
     told = json.loads(json.dumps(as_json(summarised([first, *ended])), allow_nan=False))
     assert set(told) == {
         "run", "experiment", "outcome", "seed", "order", "cells", "lines", "overhead_s", "findings",
+        "verdict", "choice", "source", "base", "excluded", "outliers", "drift", "models",
     }  # fmt: skip
     assert told["outcome"] in {"done", "stopped", "failed"}
     for cell in told["cells"]:

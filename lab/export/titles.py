@@ -11,7 +11,8 @@ from datetime import datetime
 
 from lab import palette, units
 from lab.analysis import words
-from lab.analysis.cells import STRAY_BYTES, Cell
+from lab.analysis.cells import Cell
+from lab.analysis.comparing import STRAY_BYTES
 from lab.analysis.summary import Summary
 from lab.analysis.view import View, rate_key
 from lab.model import Line, ProxyState
