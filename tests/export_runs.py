@@ -18,8 +18,8 @@ SIX = tuple(Line(upload_bps=up * 1000, download_bps=2000 * up) for up in (64, 12
 
 
 def asked(lines: Iterable[Line] = SIX, **changes: object) -> Experiment:
-    """Get, Check-Out and Diff on these lines in the four states, three attempts of which one is warm-up."""
-    given = {"operations": ("get", "check-out", "diff"), "states": STATES, "attempts": 3, **changes}
+    """Get, Check-Out and Diff on these lines in the four states, four attempts of which one is warm-up."""
+    given = {"operations": ("get", "check-out", "diff"), "states": STATES, "attempts": 4, **changes}
     return experiment(name=given.pop("name", "Do we need the proxy?"), lines=tuple(lines), **given)
 
 

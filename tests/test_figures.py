@@ -34,8 +34,9 @@ def test_time_against_line_is_the_medians_of_the_cells(six: Contents) -> None:
     for series, proxy in zip(figure.series, runs.STATES, strict=True):
         for point, line in zip(series.points, runs.SIX, strict=True):
             cell = cells[line, proxy]
-            assert (point.value, point.low, point.high) == (cell.median_s, cell.low_s, cell.high_s)
-            assert point.above == cell.high_s - cell.median_s
+            low, high = making.spread(cell)
+            assert (point.value, point.low, point.high) == (cell.median_s, low, high)
+            assert point.above == max(0.0, high - cell.median_s)
     assert figure.places == pytest.approx((0, 0.2012, 0.4024, 0.6036, 0.7988, 1), abs=0.002)
 
 
@@ -100,6 +101,21 @@ def test_titles_say_what_the_verdicts_say(six: Contents) -> None:
         assert figure.title.endswith(".")
         assert figure.sub
         assert "seed 2008" in figure.measured
+
+
+def test_what_was_not_asked_is_no_gap_and_no_series(tmp_path: Path) -> None:
+    contents = runs.made(tmp_path, runs.asked(runs.SIX[:2], disabled_only=("check-out",)))
+    figure = by_key(contents, "check-out-line")
+    assert [series.key for series in figure.series] == ["disabled"]
+    assert figure.note == ""
+    assert figure.title.startswith("Check-Out takes 0:0")
+    bars = by_key(contents, "bars-1")
+    assert [series.key for series in bars.series] == ["disabled", "0 %", "90 %", "100 %"]
+    assert bars.series[1].points[1].missing == "not asked"
+    assert bars.note == ""
+    table = contents.table("check-out-table")
+    assert table is not None
+    assert [entry.text for entry in table.rows[0][2:]] == ["—", "—", "—", "", "—"]
 
 
 def test_lines_that_differ_in_delay_are_not_joined(tmp_path: Path) -> None:

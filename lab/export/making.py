@@ -20,6 +20,8 @@ from lab.palette import Palette, StateLook
 
 ROWS = 12
 """So many bars of traffic stand in one figure; a run with more has several."""
+NOT_ASKED = "not asked"
+"""The word for a cell that the plan does not have; it is no gap in what was measured."""
 LOG_FROM = 5.0
 """Times that differ by this factor are drawn on a log axis."""
 _STATES = Axis(name="proxy state")
@@ -140,15 +142,15 @@ def _time(run: Made, operation: str, line: Line, proxy: ProxyState) -> Point:
 def missing(cell: Cell | None) -> str:
     """Why a cell has no time, in a word or two."""
     if cell is None or not cell.planned:
-        return "not asked"
+        return NOT_ASKED
     return "failed" if cell.failed else "without proof" if cell.void else "not measured"
 
 
 def _by_operation(run: Made, line: Line) -> Figure:
     names = run.view.operations
-    series = [
-        _state_series(run, proxy, [_time(run, name, line, proxy) for name in names]) for proxy in run.states
-    ]
+    series = _asked(
+        [_state_series(run, proxy, [_time(run, name, line, proxy) for name in names]) for proxy in run.states]
+    )
     gaps = [(f"{words.operation(n)}, {s.name}", s.points[i]) for s in series for i, n in enumerate(names)]
     number = f"-{run.lines.index(line) + 1}" if len(run.lines) > 1 else ""
     figure = Figure(
@@ -165,10 +167,12 @@ def _by_operation(run: Made, line: Line) -> Figure:
 
 def _against_line(run: Made, operation: str, lines: Sequence[Line], number: int) -> Figure:
     cells = run.view.of(operation, lambda cell: cell.line in lines)
-    series = [
-        _state_series(run, proxy, [_time(run, operation, line, proxy) for line in lines])
-        for proxy in run.states
-    ]
+    series = _asked(
+        [
+            _state_series(run, proxy, [_time(run, operation, line, proxy) for line in lines])
+            for proxy in run.states
+        ]
+    )
     times = [point.value for one in series for point in one.points if point.value]
     gaps = [(f"{s.name} on {words.line(n)}", s.points[i]) for s in series for i, n in enumerate(lines)]
     figure = Figure(
@@ -182,6 +186,11 @@ def _against_line(run: Made, operation: str, lines: Sequence[Line], number: int)
         series=tuple(series),
     )
     return _said(run, figure, titles.sub_time(cells), gaps)
+
+
+def _asked(series: Sequence[Series]) -> list[Series]:
+    """Without those of which nothing was asked."""
+    return [one for one in series if any(point.missing != NOT_ASKED for point in one.points)]
 
 
 def _state_series(run: Made, proxy: ProxyState, points: Sequence[Point]) -> Series:
@@ -275,7 +284,7 @@ def _attempts(run: Made, operation: str, results: Sequence[TrialFinished]) -> Fi
 
 def _said(run: Made, figure: Figure, sub: str, gaps: Iterable[tuple[str, Point]]) -> Figure:
     """The figure with what stands around it: what its points are, what is missing, from where, how measured."""
-    lost = [f"{name} ({point.missing})" for name, point in gaps if point.value is None]
+    lost = [f"{name} ({p.missing})" for name, p in gaps if p.value is None and p.missing != NOT_ASKED]
     shown = [*lost[:4], f"{len(lost) - 4} more"] if len(lost) > 5 else lost
     return replace(
         figure,

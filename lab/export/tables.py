@@ -89,7 +89,7 @@ def _time(view: View, operation: str, line: Line, proxy: ProxyState) -> Entry:
     cell = view.at(operation, line, proxy)
     if cell is None or cell.median_s is None:
         word = making.missing(cell)
-        shown = {"not asked": "—", "not measured": ""}.get(word, word)
+        shown = {making.NOT_ASKED: "—", "not measured": ""}.get(word, word)
         return Entry(text=shown, tone="trouble" if word == "failed" else "text3")
     kept = " (1 kept)" if cell.kept == 1 else ""
     return Entry(

@@ -62,7 +62,7 @@ def against_line(view: View, operation: str, among: Sequence[Cell]) -> str:
     cells = [cell for cell in among if cell.proxy == proxy]
     gains = sorted((cell for cell in cells if cell.verdict == "faster"), key=lambda cell: -_gain(view, cell))
     timed = [cell for cell in among if cell.median_s is not None]
-    if proxy is None or not timed:
+    if proxy is None or not any(cell.proxy.enabled for cell in timed):
         return _by_rate(timed) if timed else f"No attempt of {name} was kept."
     cache = words.cache(proxy)
     if gains:
