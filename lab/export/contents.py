@@ -8,7 +8,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-from lab import rows, units
+from lab import exclusions, rows, units
 from lab.analysis import words
 from lab.analysis.summary import Summary, summarised
 from lab.errors import BadInput
@@ -57,7 +57,7 @@ def gathered(record: Record) -> Contents:
     """The contents of a run file. Raises BadInput for one that is damaged."""
     events = tuple(record.events(samples=False))
     try:
-        summary = summarised(events)
+        summary = summarised(events, excluded=exclusions.reasons(record.path))
         results = tuple(event for event in events if isinstance(event, TrialFinished))
         return Contents(
             path=record.path,
