@@ -37,20 +37,16 @@ class Wishes:
 
 
 def written(
-    record: Record, path: Path, *, overwrite: bool = False, wishes: Wishes | None = None
+    source: Record | Contents, path: Path, *, overwrite: bool = False, wishes: Wishes | None = None
 ) -> tuple[Path, ...]:
     """Write a run in the form that the file's ending names; several figures as SVG or PNG become several files.
 
-    Returns what was written. Raises BadInput for another ending, for a wish that the run or the form cannot
-    fulfil and, unless `overwrite`, for a file that is there already; LabError if it cannot be written.
-    Nothing is written unless all of it can be made.
+    Trials are written from a record only; everything else also from contents that were gathered before. Returns
+    what was written. Raises BadInput for another ending, for a wish that the run or the form cannot fulfil and,
+    unless `overwrite`, for a file that is there already; LabError if it cannot be written. Nothing is written
+    unless all of it can be made.
     """
-    form = FORMS.get(path.suffix.lower())
-    if form is None:
-        raise BadInput(
-            f"{path}: unknown kind of file `{path.suffix}`", advice=f"Write a name ending in {ENDINGS}."
-        )
-    made = form(record, path, wishes or Wishes())
+    made = _made(source, path, wishes or Wishes())
     if not overwrite:
         for name in made:
             files.free(name)
@@ -62,58 +58,65 @@ def written(
 _Files = dict[Path, bytes]
 
 
-def _csv(record: Record, path: Path, wishes: Wishes) -> _Files:
-    return {path: trials.csv(record, decimal_comma=wishes.decimal_comma)}
+def _made(source: Record | Contents, path: Path, wishes: Wishes) -> _Files:
+    ending = path.suffix.lower()
+    if ending in _TRIALS:
+        if not isinstance(source, Record):
+            raise BadInput(
+                f"{path}: these figures have no trials", advice="Write .pptx, .xlsx, .html or .md."
+            )
+        return {path: _TRIALS[ending](source, wishes)}
+    if ending not in _CONTENTS:
+        raise BadInput(
+            f"{path}: unknown kind of file `{path.suffix}`", advice=f"Write a name ending in {ENDINGS}."
+        )
+    if isinstance(source, Record):
+        from lab.export import contents
+
+        source = contents.gathered(source)
+    return _CONTENTS[ending](source, path, wishes)
 
 
-def _jsonl(record: Record, path: Path, wishes: Wishes) -> _Files:
-    return {path: trials.jsonl(record)}
-
-
-def _parquet(record: Record, path: Path, wishes: Wishes) -> _Files:
-    return {path: trials.parquet(record)}
-
-
-def _pptx(record: Record, path: Path, wishes: Wishes) -> _Files:
+def _pptx(contents: Contents, path: Path, wishes: Wishes) -> _Files:
     from lab.export import deck
 
-    contents, figures = _gathered(record, wishes)
+    figures = _chosen(contents, wishes)
     return {path: deck.written(contents, figures, template=wishes.template, size=wishes.size)}
 
 
-def _xlsx(record: Record, path: Path, wishes: Wishes) -> _Files:
-    from lab.export import contents, workbook
+def _xlsx(contents: Contents, path: Path, wishes: Wishes) -> _Files:
+    from lab.export import workbook
 
-    return {path: workbook.written(contents.gathered(record))}
+    return {path: workbook.written(contents)}
 
 
-def _html(record: Record, path: Path, wishes: Wishes) -> _Files:
+def _html(contents: Contents, path: Path, wishes: Wishes) -> _Files:
     from lab.export import report
 
-    return {path: report.html(*_gathered(record, wishes))}
+    return {path: report.html(contents, _chosen(contents, wishes))}
 
 
-def _md(record: Record, path: Path, wishes: Wishes) -> _Files:
+def _md(contents: Contents, path: Path, wishes: Wishes) -> _Files:
     from lab.export import report
 
-    return {path: report.markdown(_gathered(record, wishes)[0])}
+    return {path: report.markdown(contents)}
 
 
-def _svg(record: Record, path: Path, wishes: Wishes) -> _Files:
+def _svg(contents: Contents, path: Path, wishes: Wishes) -> _Files:
     from lab.export import drawing
 
-    return {name: drawing.svg(figure).encode() for name, figure in _each(record, path, wishes)}
+    return {name: drawing.svg(figure).encode() for name, figure in _each(contents, path, wishes)}
 
 
-def _png(record: Record, path: Path, wishes: Wishes) -> _Files:
+def _png(contents: Contents, path: Path, wishes: Wishes) -> _Files:
     from lab.export import pictures
 
-    return {name: pictures.png(figure, wishes.dpi) for name, figure in _each(record, path, wishes)}
+    return {name: pictures.png(figure, wishes.dpi) for name, figure in _each(contents, path, wishes)}
 
 
-def _each(record: Record, path: Path, wishes: Wishes) -> list[tuple[Path, Figure]]:
+def _each(contents: Contents, path: Path, wishes: Wishes) -> list[tuple[Path, Figure]]:
     """Figures with the files they go into: the one that was named, or one each with the figure's key in its name."""
-    _, figures = _gathered(record, wishes)
+    figures = _chosen(contents, wishes)
     if not figures:
         raise BadInput(
             f"{path}: this run has nothing to draw: no attempt was kept",
@@ -124,25 +127,27 @@ def _each(record: Record, path: Path, wishes: Wishes) -> list[tuple[Path, Figure
     return [(path.with_name(f"{path.stem}-{figure.key}{path.suffix}"), figure) for figure in figures]
 
 
-def _gathered(record: Record, wishes: Wishes) -> tuple[Contents, Sequence[Figure]]:
-    from lab.export import contents, figures
+def _chosen(contents: Contents, wishes: Wishes) -> Sequence[Figure]:
+    from lab.export import figures
 
-    found = contents.gathered(record)
-    return found, figures.chosen(found.figures, wishes.figures) if wishes.figures else found.usual
+    return figures.chosen(contents.figures, wishes.figures) if wishes.figures else contents.usual
 
 
-FORMS: dict[str, Callable[[Record, Path, Wishes], _Files]] = {
+_CONTENTS: dict[str, Callable[[Contents, Path, Wishes], _Files]] = {
     ".pptx": _pptx,
     ".xlsx": _xlsx,
     ".html": _html,
     ".md": _md,
     ".svg": _svg,
     ".png": _png,
-    ".csv": _csv,
-    ".jsonl": _jsonl,
-    ".parquet": _parquet,
 }
-"""How a run is written, by the file's ending."""
-ENDINGS = f"{', '.join(list(FORMS)[:-1])} or {list(FORMS)[-1]}"
+_TRIALS: dict[str, Callable[[Record, Wishes], bytes]] = {
+    ".csv": lambda record, wishes: trials.csv(record, decimal_comma=wishes.decimal_comma),
+    ".jsonl": lambda record, wishes: trials.jsonl(record),
+    ".parquet": lambda record, wishes: trials.parquet(record),
+}
+FORMS = (*_CONTENTS, *_TRIALS)
+"""The endings of files that a run can be written to."""
+ENDINGS = f"{', '.join(FORMS[:-1])} or {FORMS[-1]}"
 PICTURES = (".svg", ".png")
 """Endings of which a run may need several files, one for each figure."""
