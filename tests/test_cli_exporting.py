@@ -41,6 +41,19 @@ def test_one_run_into_every_form(run_file: Path, tmp_path: Path) -> None:
     assert (tmp_path / "a.html").read_text("utf-8").count("<figure") == 1
 
 
+def test_published_figures_are_exported_as_published(tmp_path: Path) -> None:
+    names = [tmp_path / name for name in ("a.pptx", "a.xlsx", "a.html", "a.md")]
+    told = CliRunner().invoke(cli, ["export", "published-2008", *map(str, names)])
+    assert told.exit_code == 0, told.output
+    page = (tmp_path / "a.html").read_text("utf-8")
+    assert "published: TFS Proxy efficiency test, 2008" in page
+    assert "5:15.52" in page
+    assert "counted where it arrives" not in page
+    assert "a trial that could not prove" not in page
+    told = CliRunner().invoke(cli, ["export", "published-2008", str(tmp_path / "a.csv")])
+    assert (told.exit_code, "these figures have no trials" in told.output) == (2, True)
+
+
 def test_several_figures_become_several_pictures(run_file: Path, tmp_path: Path) -> None:
     told = called(run_file, tmp_path / "a.svg", "--figures", "get-line,diff-line")
     assert told.exit_code == 0

@@ -134,7 +134,8 @@ def test_a_deck_without_anything_of_ours_is_refused(old: Contents, tmp_path: Pat
 
 def test_the_command_says_what_it_did(old: Contents, tmp_path: Path) -> None:
     path = edited(old, tmp_path / "a.pptx")
-    told = CliRunner().invoke(cli, ["export", str(old.path), str(path), "--update"])
+    run = str(runs.written(tmp_path / "a.branchlab", runs.asked(runs.SIX[:3], operations=("get",))))
+    told = CliRunner().invoke(cli, ["export", run, str(path), "--update"])
     assert told.exit_code == 0, told.output
     assert f"{path}: table get-table: up to date" in told.output
     for words in (
@@ -142,4 +143,4 @@ def test_the_command_says_what_it_did(old: Contents, tmp_path: Path) -> None:
         ["a.xlsx", "--update"],
         ["none.pptx", "--update"],
     ):
-        assert CliRunner().invoke(cli, ["export", str(old.path), *words]).exit_code == 2
+        assert CliRunner().invoke(cli, ["export", run, *words]).exit_code == 2

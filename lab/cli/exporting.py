@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 import click
@@ -11,7 +12,9 @@ from lab import export as exports
 from lab import store
 from lab.errors import BadInput
 from lab.export import Wishes
+from lab.export.contents import Contents
 from lab.export.files import free
+from lab.store import Record
 
 _CONCERNS = {
     "figures": (".pptx", ".html", ".svg", ".png"),
@@ -59,10 +62,22 @@ def export(
         decimal_comma=decimal_comma,
         dpi=dpi or exports.DPI,
     )
-    with store.opened(store.found(run_name)) as record:
+    with _source(run_name) as source:
         for path in paths:
-            for written in exports.written(record, path, overwrite=overwrite, wishes=wishes):
+            for written in exports.written(source, path, overwrite=overwrite, wishes=wishes):
                 click.echo(f"written: {written}")
+
+
+@contextmanager
+def _source(run_name: str) -> Iterator[Record | Contents]:
+    from lab.analysis import published
+    from lab.export import contents
+
+    if run_name in published.names():
+        yield contents.published(run_name)
+        return
+    with store.opened(store.found(run_name)) as record:
+        yield record
 
 
 def update(run_name: str, files: Sequence[str]) -> None:
@@ -74,8 +89,8 @@ def update(run_name: str, files: Sequence[str]) -> None:
         raise BadInput(
             f"{wrong[0]}: only a .pptx can be updated", advice="Write other files anew, with --overwrite."
         )
-    with store.opened(store.found(run_name)) as record:
-        found = contents.gathered(record)
+    with _source(run_name) as source:
+        found = contents.gathered(source) if isinstance(source, Record) else source
     for file in files:
         for line in deck_update.update(found, Path(file)):
             click.echo(f"{file}: {line}")

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from importlib import metadata
-from pathlib import Path
 from typing import Any
 
 from lab import exclusions, rows, units
+from lab.analysis import published as published_figures
 from lab.analysis import words
 from lab.analysis.summary import Summary, summarised
 from lab.errors import BadInput
@@ -25,7 +25,6 @@ from lab.store import Record
 class Contents:
     """What an export chooses from. `trials` are flat rows, `method` is name and text, one a line of the appendix."""
 
-    path: Path
     summary: Summary
     results: tuple[TrialFinished, ...]
     trials: tuple[dict[str, Value], ...]
@@ -60,7 +59,6 @@ def gathered(record: Record) -> Contents:
         summary = summarised(events, excluded=exclusions.reasons(record.path))
         results = tuple(event for event in events if isinstance(event, TrialFinished))
         return Contents(
-            path=record.path,
             summary=summary,
             results=results,
             trials=tuple(rows.trials(summary.started, results)),
@@ -75,16 +73,36 @@ def gathered(record: Record) -> Contents:
         ) from error
 
 
+def published(name: str) -> Contents:
+    """The contents of published figures. Raises BadInput for a name that is none of theirs."""
+    summary = published_figures.summary(name)
+    return Contents(
+        summary=summary,
+        results=(),
+        trials=(),
+        figures=making.figures(summary),
+        tables=tables.tables(summary),
+        method=(
+            ("Published", clean(summary.source)),
+            ("Lines", _lines(summary)),
+            ("BranchLab", f"exported by {_version()}"),
+        ),
+    )
+
+
+def _lines(summary: Summary) -> str:
+    return "upload/download: " + "; ".join(words.line(line) for line in summary.started.experiment.lines)
+
+
 def _method(summary: Summary, events: Iterable[Event]) -> list[tuple[str, str]]:
     """How it was measured and with what, for the appendix."""
     started, experiment = summary.started, summary.started.experiment
     names = [words.operation(name) for name in experiment.operations]
-    lines = "; ".join(words.line(line) for line in experiment.lines)
     found = [
         ("Run", f"{started.run}, begun {_moment(started.at)}, {_ended(summary)}"),
         ("Attempts", _attempts(summary, started)),
         ("Operations", f"{words.listed(names)} ({experiment.vcs})"),
-        ("Lines", f"upload/download: {lines}"),
+        ("Lines", _lines(summary)),
         ("Proxy states", ", ".join(titles.state(proxy) for proxy in experiment.states)),
         ("Order", f"{experiment.order}, seed {experiment.seed}"),
         ("Times", "wall clock of the command, on the client; medians of kept attempts"),

@@ -58,7 +58,7 @@ def tables(summary: Summary) -> tuple[Table, ...]:
     moved = [
         _traffic(view, name) for name in view.operations if any(cell.traffic_trials for cell in view.of(name))
     ]
-    return (*timed, *moved, _lines(summary))
+    return (*timed, *moved, *((_lines(summary),) if summary.proved else ()))
 
 
 def _times(view: View, operation: str) -> Table:

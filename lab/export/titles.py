@@ -139,7 +139,9 @@ def sub_traffic(cells: Sequence[Cell]) -> str:
 
 
 def source(summary: Summary) -> str:
-    """The foot of a slide: which run, when."""
+    """The foot of a slide: which run, when; or who published it."""
+    if summary.source:
+        return f"published: {summary.source.partition(':')[0]}"
     return f"BranchLab, run {summary.started.run}, {day(summary.started.at)}"
 
 
@@ -155,6 +157,8 @@ def day(at: str) -> str:
 def measured(summary: Summary, sub: str) -> str:
     """For who speaks about a figure: how it was measured, and how much of it stands."""
     started, experiment = summary.started, summary.started.experiment
+    if summary.source:
+        return f"Shown: {sub}. Not measured with BranchLab, but published: {summary.source}."
     order = {
         "blocks": "in blocks (one attempt of every cell, shuffled), so that a drift touches all states alike"
     }.get(experiment.order, f"in the order `{experiment.order}`")
