@@ -81,6 +81,12 @@ def test_titles_of_traffic() -> None:
     assert titles.traffic(view, "get", without.cells) == "No trial of Get has its traffic on record."
 
 
+def test_an_answer_on_a_slide_is_its_first_sentences() -> None:
+    text = "Get takes 1.5 s (medians of 3 kept attempts). No more. " + "It goes on and on. " * 30
+    assert titles.short(text, 40) == "Get takes 1.5 s. No more."
+    assert titles.short("One sentence " * 40) == "One sentence " * 40
+
+
 def test_moments_that_are_none_are_told_as_they_are() -> None:
     assert titles.day("2024-01-02T03:04:05+00:00") == "2 January 2024 UTC"
     assert titles.day("yesterday") == "yesterday"

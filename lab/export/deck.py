@@ -55,7 +55,7 @@ def written(
 
 def _answers(contents: Contents) -> list[tuple[str, str, str]]:
     return [
-        (finding.headline, ASKED.get(finding.question, finding.asked), titles.brief(finding.text))
+        (finding.headline, ASKED.get(finding.question, finding.asked), titles.short(finding.text))
         for finding in contents.summary.findings
     ]
 

@@ -31,6 +31,17 @@ def brief(text: str) -> str:
     return _BASIS.sub("", text)
 
 
+def short(text: str, most: int = 240) -> str:
+    """The first sentences of an answer, so many that they have not many more characters than `most`."""
+    sentences = re.split(r"(?<=[.!?]) (?=[A-Z])", brief(text))
+    told = sentences[0]
+    for sentence in sentences[1:]:
+        if len(told) + len(sentence) > most:
+            break
+        told += f" {sentence}"
+    return told
+
+
 def state(proxy: ProxyState) -> str:
     """A state's name in a legend or a head: `disabled`, `90 % full`."""
     return "disabled" if proxy.full is None else f"{units.percent_text(proxy.full)}{NBSP}full"
