@@ -254,13 +254,11 @@ class Doors:
         yield store.runs()
 
     def export(self, run: Path, target: Path) -> Iterator[Path]:
-        """A run's trials as CSV or JSON lines, by the target's ending."""
-        from lab import store
-        from lab.export import trials
+        """A run in the form that the target's ending names."""
+        from lab import export, store
 
         with store.opened(run) as record:
-            write = trials.jsonl if target.suffix == ".jsonl" else trials.csv
-            write(record, target, overwrite=True)
+            export.written(record, target, overwrite=True)
         yield target
 
     def close(self) -> None:

@@ -278,20 +278,31 @@ def decide(run_name: str, file: str | None, as_json: bool) -> None:
 
 @cli.command()
 @run_argument
-@click.argument("file", metavar="FILE.csv|.jsonl", type=click.Path(dir_okay=False))
-@click.option("--overwrite", is_flag=True, help="Replace the file if there is one.")
-def export(run_name: str, file: str, overwrite: bool) -> None:
-    """Write a run's trials to a file for other programs; the file's ending says in which form."""
-    from lab import store
-    from lab.export import trials
+@click.argument("files", metavar="FILE...", nargs=-1, required=True, type=click.Path(dir_okay=False))
+@click.option("--figures", metavar="KEYS", default="", help="Which figures (get-line,bars), or `all`.")
+@click.option("--template", metavar="FILE", help="A company's .pptx or .potx for slides.")
+@click.option("--size", metavar="W:H", help="Of slides without a template: 16:9 (default) or 4:3.")
+@click.option("--decimal-comma", is_flag=True, help="CSV for spreadsheets that write decimals with a comma.")
+@click.option("--dpi", type=click.IntRange(50, 1200), help="Of a PNG (default: 200).")
+@click.option("--overwrite", is_flag=True, help="Replace files that are there.")
+@click.option(
+    "--update", is_flag=True, help="Change only BranchLab's charts and tables in a deck that is there."
+)
+def export(run_name: str, files: tuple[str, ...], overwrite: bool, update: bool, **wishes: Any) -> None:
+    """Write a run to files for other programs; each file's ending says in which form.
 
-    path = Path(file)
-    forms = {".csv": trials.csv, ".jsonl": trials.jsonl}
-    if path.suffix.lower() not in forms:
-        raise BadInput(f"{path}: the ending says nothing of the form", advice="Write FILE.csv or FILE.jsonl.")
-    with store.opened(store.found(run_name)) as record:
-        forms[path.suffix.lower()](record, path, overwrite=overwrite)
-    click.echo(f"written: {path}")
+    .pptx slides, .xlsx sheets, .html report, .md tables, .svg and .png figures; .csv, .jsonl and .parquet trials.
+    """
+    from lab.cli import exporting
+
+    if update:
+        if overwrite or any(wishes.values()):
+            raise BadInput(
+                "--update takes no other wishes", advice="The deck keeps its figures, size and template."
+            )
+        exporting.update(run_name, files)
+    else:
+        exporting.export(run_name, files, overwrite=overwrite, **wishes)
 
 
 @cli.command()
