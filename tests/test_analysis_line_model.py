@@ -125,6 +125,9 @@ def test_two_lines_give_a_curve_and_no_interval_and_one_none() -> None:
     two = line_model.fit(made(lambda point: 1 + 8e6 / point.download_bps)[:2])
     assert two is not None
     assert two.predicted(Point(1e5, 2e5, 0.0)) is None
+    steep = line_model.fit(made(lambda point: 8e6 / point.download_bps * (1 + 1e5 / point.download_bps))[:2])
+    assert steep is not None
+    assert (steep.fixed_s, steep.residual) == (0.0, None)
     assert line_model.fit(made(lambda point: 1.0)[:1]) is None
 
 

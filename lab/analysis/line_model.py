@@ -143,7 +143,8 @@ def additive(measured: Sequence[Point], *, relative: bool = True) -> Fit | None:
         # What comes out below zero costs nothing; the others are then sought without it.
         names = tuple(name for name, value in zip(names, found, strict=True) if value != found.min())
     known = dict(zip(names, (float(value) for value in found), strict=True))
-    degrees = len(measured) - len(names)
+    # An unknown that came out as nothing was sought all the same: two lines stay too few for a residual.
+    degrees = len(measured) - len(_unknowns(measured))
     off = (times - rows @ found) / times
     residual = sqrt(float(off @ off) / degrees) if degrees > 0 else None
     return Fit(
