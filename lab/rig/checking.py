@@ -201,16 +201,20 @@ def _line(lab: Lab, experiment: Experiment | None, stop: Stop, passwords: Passwo
 
 def _services(experiment: Experiment, hosts: Sequence[Connected]) -> Iterator[Checked]:
     """Whether the services that are the user's own let a client in: repository, and the proxy before it."""
-    if experiment.data is not None:
-        return  # BranchLab starts the server itself, and nothing answers before that
     client, server = only(hosts, Role.CLIENT), only(hosts, Role.SERVER)
-    url = scratch.filled(experiment.repository, server.host)
-    yield from host_checks.answers(client, url)
-    for proxy in in_role(hosts, Role.PROXY):
-        if not proxy.host.services and any(state.enabled for state in experiment.states):
-            parts = urlsplit(proxy.host.url or "")
-            through = (parts.hostname or next(iter(proxy.addresses), proxy.name), parts.port or PROXY_PORT)
-            yield from host_checks.answers(client, url, through)
+    enabled = any(state.enabled for state in experiment.states)
+    proxies = [one for one in in_role(hosts, Role.PROXY) if not one.host.services and enabled]
+    # A server of BranchLab's own does not answer before a run.
+    url = "" if experiment.data is not None else scratch.filled(experiment.repository, server.host)
+    if url:
+        yield from host_checks.answers(client, url)
+    for proxy in proxies:
+        parts = urlsplit(proxy.host.url or "")
+        at = (parts.hostname or next(iter(proxy.addresses), proxy.name), parts.port or PROXY_PORT)
+        if url:
+            yield from host_checks.answers(client, url, at)
+        else:
+            yield from host_checks.listens(client, proxy.name, at)
 
 
 def revert(lab: Lab, *, force: bool = False, passwords: Passwords | None = None) -> dict[str, list[str]]:

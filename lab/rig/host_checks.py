@@ -189,6 +189,21 @@ def routes(one: Connected, hosts: Sequence[Connected]) -> Iterator[Checked]:
     yield Checked(one.name, True, f"reaches {ways}; {ssh}")
 
 
+def listens(one: Connected, proxy: str, at: tuple[str, int]) -> Iterator[Checked]:
+    """Whether a proxy of the user's own is there, and lets a client in without a password; its origin is not yet."""
+    url = f"http://{f'[{at[0]}]' if ':' in at[0] else at[0]}:{at[1]}/"
+    try:
+        word = one.agent.ask("http.look", {"url": url}, timeout_s=60)
+    except AgentRefused as error:
+        yield Checked(one.name, False, f"{proxy}: {error}", "Start it, or correct `url` in the profile.")
+        return
+    if word["status"] == 407:
+        advice = "Let the clients' addresses in without a password: BranchLab sends none to a proxy."
+        yield Checked(one.name, False, f"{proxy}: asks for a password", advice)
+    else:
+        yield Checked(one.name, True, f"{proxy}: answers on {url}")
+
+
 def answers(one: Connected, url: str, through: tuple[str, int] | None = None) -> Iterator[Checked]:
     """What a service of the user's own says to a client that sends no password; `through` is a proxy (host, port)."""
     args = {"url": url, **({"proxy": {"host": through[0], "port": through[1]}} if through else {})}
@@ -209,6 +224,12 @@ def answers(one: Connected, url: str, through: tuple[str, int] | None = None) ->
             "Nothing can be cached then. Allow reading without a password, from the lab's addresses at least."
         )
         yield Checked(one.name, False, f"{where}: a password is asked for on reads", advice)
+    elif 300 <= status < 400:
+        to = str(word["headers"].get("location", "another address"))
+        advice = f"Write the address itself in the profile: {to}."
+        if to.startswith("https:"):
+            advice = "Nothing can be cached over https. Name an address that answers over http."
+        yield Checked(one.name, False, f"{where}: sends on to {to}", advice)
     elif status in (403, 502, 503, 504):
         advice = "Look into its log: it refuses what a run would ask, or does not reach the server."
         yield Checked(one.name, False, f"{where}: answers {status} {word['reason']}", advice)
