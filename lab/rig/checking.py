@@ -201,10 +201,11 @@ def _line(lab: Lab, experiment: Experiment | None, stop: Stop, passwords: Passwo
 
 def _services(experiment: Experiment, hosts: Sequence[Connected]) -> Iterator[Checked]:
     """Whether the services that are the user's own let a client in: repository, and the proxy before it."""
-    if experiment.data is not None:
-        return  # BranchLab starts the server itself, and nothing answers before that
     client, server = only(hosts, Role.CLIENT), only(hosts, Role.SERVER)
-    url = scratch.filled(experiment.repository, server.host)
+    enabled = any(state.enabled for state in experiment.states)
+    proxies = [one for one in in_role(hosts, Role.PROXY) if not one.host.services and enabled]
+    # A server of BranchLab's own does not answer before a run.
+    url = "" if experiment.data is not None else scratch.filled(experiment.repository, server.host)
     if url.startswith("https:"):
         yield Checked(
             client.name,
@@ -213,13 +214,16 @@ def _services(experiment: Experiment, hosts: Sequence[Connected]) -> Iterator[Ch
             "Nothing of what goes over https can be cached: only the line can be measured with it.",
         )
         return
-    disabled = not any(state.enabled for state in experiment.states)
-    yield from host_checks.answers(client, url, named=bool(experiment.user) and disabled)
-    for proxy in in_role(hosts, Role.PROXY):
-        if not proxy.host.services and any(state.enabled for state in experiment.states):
-            parts = urlsplit(proxy.host.url or "")
-            through = (parts.hostname or next(iter(proxy.addresses), proxy.name), parts.port or PROXY_PORT)
-            yield from host_checks.answers(client, url, through, named=bool(proxy.host.user))
+    if url:
+        yield from host_checks.answers(client, url, named=bool(experiment.user) and not enabled)
+    for proxy in proxies:
+        parts = urlsplit(proxy.host.url or "")
+        at = (parts.hostname or next(iter(proxy.addresses), proxy.name), parts.port or PROXY_PORT)
+        named = bool(proxy.host.user)
+        if url:
+            yield from host_checks.answers(client, url, at, named=named)
+        else:
+            yield from host_checks.listens(client, proxy.name, at, named=named)
 
 
 def revert(lab: Lab, *, force: bool = False, passwords: Passwords | None = None) -> dict[str, list[str]]:

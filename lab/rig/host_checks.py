@@ -189,6 +189,26 @@ def routes(one: Connected, hosts: Sequence[Connected]) -> Iterator[Checked]:
     yield Checked(one.name, True, f"reaches {ways}; {ssh}")
 
 
+NO_PASSWORD = 'Write user = "NAME" under the proxy, or let the clients\' addresses in without a password.'
+
+
+def listens(one: Connected, proxy: str, at: tuple[str, int], *, named: bool = False) -> Iterator[Checked]:
+    """Whether a proxy of the user's own is there, and lets a client in without a password; its origin is not yet.
+
+    `named`: a run would send one.
+    """
+    url = f"http://{f'[{at[0]}]' if ':' in at[0] else at[0]}:{at[1]}/"
+    try:
+        word = one.agent.ask("http.look", {"url": url}, timeout_s=60)
+    except AgentRefused as error:
+        yield Checked(one.name, False, f"{proxy}: {error}", "Start it, or correct `url` in the profile.")
+        return
+    if word["status"] == 407:
+        yield Checked(one.name, named, f"{proxy}: asks for a password", "" if named else NO_PASSWORD)
+    else:
+        yield Checked(one.name, True, f"{proxy}: answers on {url}")
+
+
 def answers(
     one: Connected, url: str, through: tuple[str, int] | None = None, *, named: bool = False
 ) -> Iterator[Checked]:
@@ -207,10 +227,9 @@ def answers(
         return
     status = word["status"]
     if status == 407:
-        advice = 'Write user = "NAME" under the proxy, or let the clients\' addresses in without a password.'
-        if named:
-            advice = ""
-        yield Checked(one.name, named, f"{where}: the proxy asks for a password", advice)
+        yield Checked(
+            one.name, named, f"{where}: the proxy asks for a password", "" if named else NO_PASSWORD
+        )
     elif status == 401:
         advice = (
             "Nothing can be cached then. Allow reading without a password, from the lab's addresses at least."
@@ -220,6 +239,12 @@ def answers(
         yield Checked(
             one.name, named and through is None, f"{where}: a password is asked for on reads", advice
         )
+    elif 300 <= status < 400:
+        to = str(word["headers"].get("location", "another address"))
+        advice = f"Write the address itself in the profile: {to}."
+        if to.startswith("https:"):
+            advice = "Nothing can be cached over https. Name an address that answers over http."
+        yield Checked(one.name, False, f"{where}: sends on to {to}", advice)
     elif status in (403, 502, 503, 504):
         advice = "Look into its log: it refuses what a run would ask, or does not reach the server."
         yield Checked(one.name, False, f"{where}: answers {status} {word['reason']}", advice)
