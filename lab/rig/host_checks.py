@@ -189,7 +189,7 @@ def routes(one: Connected, hosts: Sequence[Connected]) -> Iterator[Checked]:
     yield Checked(one.name, True, f"reaches {ways}; {ssh}")
 
 
-NO_PASSWORD = 'Write user = "NAME" under the proxy, or let the clients\' addresses in without a password.'
+NAMELESS = 'Write user = "NAME" under the proxy, or let the clients\' addresses in without a password.'
 
 
 def listens(one: Connected, proxy: str, at: tuple[str, int], *, named: bool = False) -> Iterator[Checked]:
@@ -204,7 +204,7 @@ def listens(one: Connected, proxy: str, at: tuple[str, int], *, named: bool = Fa
         yield Checked(one.name, False, f"{proxy}: {error}", "Start it, or correct `url` in the profile.")
         return
     if word["status"] == 407:
-        yield Checked(one.name, named, f"{proxy}: asks for a password", "" if named else NO_PASSWORD)
+        yield Checked(one.name, named, f"{proxy}: asks for a password", "" if named else NAMELESS)
     else:
         yield Checked(one.name, True, f"{proxy}: answers on {url}")
 
@@ -227,9 +227,7 @@ def answers(
         return
     status = word["status"]
     if status == 407:
-        yield Checked(
-            one.name, named, f"{where}: the proxy asks for a password", "" if named else NO_PASSWORD
-        )
+        yield Checked(one.name, named, f"{where}: the proxy asks for a password", "" if named else NAMELESS)
     elif status == 401:
         advice = (
             "Nothing can be cached then. Allow reading without a password, from the lab's addresses at least."
