@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
-from lab.errors import AgentRefused, BadInput, HostTrouble
+from lab.errors import AgentRefused, BadInput, HostTrouble, LabError
 from lab.events import (
     Event,
     LineProved,
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     from lab.credentials import Offered, Passwords
     from lab.embedded import Embedded
     from lab.profile import Profile
+    from lab.rig.host_checks import Checked
     from lab.store import Head
     from lab.testbed import Testbed
 
@@ -72,6 +74,14 @@ class TakenBack:
     trouble: str = ""
 
 
+@dataclass(frozen=True, slots=True)
+class Doing:
+    """What is being done on a host; the name is empty for what is between the hosts."""
+
+    what: str
+    host: str
+
+
 TRIES = 3
 """So often a person may type a password for one host; each wrong one is told."""
 
@@ -101,6 +111,18 @@ def _revert(lab: Lab, passwords: Passwords) -> Mapping[str, Sequence[str]]:
     return machines.revert(lab, passwords=passwords)
 
 
+def _check(
+    lab: Lab,
+    experiment: Experiment | None,
+    passwords: Passwords,
+    stop: Stop,
+    say: Callable[[str], None],
+) -> Sequence[Checked]:
+    from lab import machines, store
+
+    return machines.check(lab, experiment, passwords, store.data_folder() / "vcs", stop, say)
+
+
 def _own(lab: Lab) -> bool:
     from lab import machines
 
@@ -112,7 +134,7 @@ class Doors:
     """The ways out of the window. `testbed` makes the hosts of a lab; `own` says whether BranchLab made them.
 
     `person` answers questions amid work; `held` are labs that must be closed at the end; `recording` is the
-    file of the newest run. `looking`, `signing` and `reverting` do what `lab.machines` and `lab.rig` do.
+    file of the newest run. `looking`, `signing`, `reverting` and `checking` do what `lab.machines` and `lab.rig` do.
     """
 
     testbed: Callable[..., Testbed] = _machines
@@ -120,6 +142,7 @@ class Doors:
     looking: Callable[[Lab, Experiment, Passwords], Sequence[Question]] = _look
     signing: Callable[[Host, Passwords], None] = _sign_in
     reverting: Callable[[Lab, Passwords], Mapping[str, Sequence[str]]] = _revert
+    checking: Callable[..., Sequence[Checked]] = _check
     person: Somebody | None = None
     held: list[Embedded] = field(default_factory=list)
     recording: Path | None = None
@@ -162,6 +185,30 @@ class Doors:
                 if attempt == TRIES - 1 or self.person is None:
                     raise
                 self.person.notice = f"{error}. This is try {attempt + 2} of {TRIES}."
+
+    def check(
+        self,
+        lab: Lab,
+        experiment: Experiment | None,
+        stop: Stop,
+        say: Callable[[Doing], None],
+    ) -> Iterator[tuple[Checked, ...]]:
+        """What a run would need on every host, looked at. Passwords are asked for before, and then no more.
+
+        `say` is told what is being done, and on which host.
+        """
+        passwords = self.passwords()
+        for host in lab.hosts:
+            stop.check()
+            say(Doing("Signing in on", host.name))
+            # What is wrong with a host the check meets again, and knows what it means.
+            with suppress(LabError):
+                self._signed_in(host, passwords)
+        stop.check()
+        self.person = None
+        yield tuple(
+            self.checking(lab, experiment, passwords, stop, lambda name: say(Doing("Checking", name)))
+        )
 
     def revert(self, lab: Lab) -> Iterator[str | TakenBack]:
         """Take back what any run left, host by host: the host's name before, what came of it after."""

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Sequence
+from datetime import datetime
 from functools import partial
 from pathlib import Path
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from PySide6.QtCore import QTimer, Signal
 from PySide6.QtGui import QCloseEvent, QDragEnterEvent, QDropEvent, QKeySequence, QResizeEvent, QShortcut
@@ -15,9 +16,11 @@ from PySide6.QtWidgets import QApplication, QMainWindow, QStackedWidget, QWidget
 from gui import telling
 from gui.actions import Action, Actions
 from gui.asking import CloseDialog, ask_file, ask_target
+from gui.checking import Checking
 from gui.doable import doable
 from gui.doors import Doors, OpenedProfile, OpenedRun
 from gui.jobs import Jobs
+from gui.lab.checked import CheckedLab
 from gui.lab.page import LabPage
 from gui.preparing import Preparing, Wanted
 from gui.questions import Questions
@@ -56,6 +59,9 @@ from lab.events import (
 from lab.live import Live
 from lab.model import Experiment, Lab
 
+if TYPE_CHECKING:
+    from lab.rig.host_checks import Checked
+
 T = TypeVar("T")
 log = logging.getLogger(__name__)
 
@@ -89,6 +95,7 @@ class MainWindow(QMainWindow):
         self._pending: tuple[str | None, Path | None, frozenset[str]] | None = None
         self.trouble: BaseException | None = None
         """why the newest run that was asked for did not begin"""
+        self._checked_for: tuple[Lab, str] | None = None
         self._jobs = Jobs(self)
         self._past = False
         self._outcome: Outcome | None = None
@@ -130,6 +137,7 @@ class MainWindow(QMainWindow):
         """Run an experiment on the lab that is open, once a person agreed to what others would feel."""
         if self._lab is None or self._refused_while_busy():
             return
+        self._checking.cancel()
         self.trouble = None
         self._banner.hide()
         self._before_run = LAB if self._page == START else self._page
@@ -149,6 +157,7 @@ class MainWindow(QMainWindow):
         """Nobody is here any more: what waits for an answer goes on without one."""
         self._preparing.cancel()
         self._taking_back.leave()
+        self._checking.cancel()
         self._questions.close()
 
     @property
@@ -229,6 +238,7 @@ class MainWindow(QMainWindow):
         self.runs = Runs(self._doors, self._jobs, self)
         self._preparing = Preparing(look, self._doors, self._questions, self)
         self._taking_back = TakingBack(look, self._doors, self._questions, self)
+        self._checking = Checking(look, self._doors, self._questions, self)
 
     def _wire(self) -> None:
         self.runs.happened.connect(self._happened)
@@ -241,6 +251,10 @@ class MainWindow(QMainWindow):
         self._taking_back.going.connect(self.lab_page.take_back)
         self._taking_back.done.connect(self._tell)
         self._taking_back.crashed.connect(self._reporter.take)
+        self._checking.going.connect(self.lab_page.say_checking)
+        self._checking.looking.connect(self.lab_page.look_at)
+        self._checking.done.connect(self._checked)
+        self._checking.crashed.connect(self._reporter.take)
         self._jobs.failed.connect(self._job_failed)
         self._jobs.ended.connect(self._close_if_done)
         self._reporter.told.connect(self._tell)
@@ -256,6 +270,8 @@ class MainWindow(QMainWindow):
         self.lab_page.run.connect(self.start_run)
         self.lab_page.wanted.connect(self._home)
         self.lab_page.taken_back.connect(self._take_back)
+        self.lab_page.looked.connect(self._check)
+        self.lab_page.left.connect(self._checking.cancel)
         self.run_page.wanted.connect(partial(self.show_page, LAB))
         self.run_page.stopped.connect(self._ask_stop)
         self.run_page.cancelled.connect(self._preparing.cancel)
@@ -270,6 +286,7 @@ class MainWindow(QMainWindow):
             self._key(f"Alt+{number}", partial(self.show_page, place.key))
         self._key("F6", self._next_part)
         self._key("Ctrl+R", self._run_key)
+        self._key("F5", self._check_key)
         self._key("Ctrl+O", self._ask_any)
         self._key("Ctrl+K", self._offer_actions)
 
@@ -314,6 +331,7 @@ class MainWindow(QMainWindow):
         if self._refused_while_busy():
             self._pending = None
             return
+        self._checking.cancel()
         self._banner.hide()
         self.show_live(Live())
         self.show_lab(opened.profile.lab, opened.profile.experiments, opened.trials)
@@ -349,9 +367,29 @@ class MainWindow(QMainWindow):
 
     def _take_back(self) -> None:
         if self._lab is not None and not self._refused_while_busy():
+            self._checking.cancel()
             self._banner.hide()
             self.show_page(LAB)
             self._taking_back.begin(self._lab)
+
+    def _check(self, experiment: Experiment | None) -> None:
+        if self._lab is not None and not self._checking.busy and not self._refused_while_busy():
+            self.show_page(LAB)
+            self._checked_for = (self._lab, experiment.name if experiment else "")
+            self._checking.begin(self._lab, experiment)
+
+    def _check_key(self) -> None:
+        if not self.running:
+            self._check(self.lab_page.experiment)
+
+    def _checked(self, found: tuple[Checked, ...]) -> None:
+        if self._checked_for is None:
+            return
+        lab, experiment = self._checked_for
+        own = self._doors.own(lab)
+        at = datetime.now().astimezone()
+        self.lab_page.show_check(CheckedLab(items=found, at=at, experiment=experiment, own=own))
+        self._lab_dirty = self._dirty = True
 
     def _left(self) -> None:
         self.run_page.looked()

@@ -5,13 +5,15 @@ from __future__ import annotations
 import re
 
 from PySide6.QtCore import Qt, Signal
-from PySide6.QtGui import QFontMetrics
+from PySide6.QtGui import QFontMetrics, QGuiApplication
 from PySide6.QtWidgets import QFrame, QScrollArea, QSizePolicy, QWidget
 
+from gui.lab import checks
+from gui.lab.checked import CheckedLab, Item
 from gui.lab.facts import ROLE_ICONS, ROLE_NAMES, HostShown, Shown
 from gui.lab.items import THE_LINE
 from gui.theme.look import Look
-from gui.widgets.basic import Button, Card, Elided, Icon, Label, Said, column, emptied, row, rule
+from gui.widgets.basic import Button, Card, Elided, Icon, IconButton, Label, Said, column, emptied, row, rule
 
 WIDTH, _BRIEF, _NAME_WIDTH = 312, 16, 150
 
@@ -44,11 +46,12 @@ class Inspector(Card):
         before, self._shown = self._shown, shown
         host = self._chosen(shown)
         if self._selected == THE_LINE:
-            same = shown.line == before.line
+            same = shown.line == before.line and shown.checked == before.checked
         elif host is not None:
             same = host == self._chosen(before)
         else:
             same = bool(self._entries) and [h.name for h in shown.hosts] == [h.name for h in before.hosts]
+            same = same and shown.checked == before.checked
             if same:
                 self._refresh_list()
         if not same:
@@ -83,6 +86,8 @@ class Inspector(Card):
             text = "No lab is open. Make hosts on this machine from the start page, or open a profile."
             self._body.addWidget(Label(look, text, 13, 400, "text2", wrap=True))
             return
+        if self._shown.checked is not None:
+            self._summary(self._shown.checked)
         for host in self._shown.hosts:
             self._entries.append(_Entry(look, host.name, host.name, ROLE_ICONS[host.role]))
         self._entries.append(_Entry(look, THE_LINE, "The line", "arrows-left-right"))
@@ -91,6 +96,37 @@ class Inspector(Card):
             self._body.addWidget(rule())
             self._body.addLayout(entry.row)
         self._refresh_list()
+
+    def _summary(self, checked: CheckedLab) -> None:
+        """What the check found, the worst first, before the list."""
+        self._checks_head(checked.sentence(), checked.when, checked.worst())
+        if checked.experiment:
+            about = Label(self._look, f"for “{checked.experiment}”", 12, 400, "text2", wrap=True)
+            self._body.addWidget(about)
+        self._body.addSpacing(6)
+        checks.add(self._look, self._body, checked.worst(), self._known_host)
+        self._body.addSpacing(8)
+        self._body.addWidget(Label(self._look, "All hosts", 13, 600))
+        self._body.addSpacing(6)
+
+    def _known_host(self, name: str) -> None:
+        self.chosen.emit(name if name in [host.name for host in self._shown.hosts] else THE_LINE)
+
+    def _checks(self, items: tuple[Item, ...], when: str) -> None:
+        self._body.addSpacing(14)
+        self._checks_head("Checks", when, items)
+        self._body.addSpacing(4)
+        checks.add(self._look, self._body, items)
+
+    def _checks_head(self, title: str, when: str, items: tuple[Item, ...]) -> None:
+        line = row(None, spacing=4)
+        line.addWidget(Label(self._look, title, 13, 600, wrap=True), 1)
+        line.addWidget(Label(self._look, f"at {when}", 12, 400, "text2"), 0, Qt.AlignmentFlag.AlignTop)
+        if items:
+            copy = IconButton(self._look, "copy", "Copy what the check found, as text", 16)
+            copy.clicked.connect(lambda: QGuiApplication.clipboard().setText(checks.text(items)))
+            line.addWidget(copy, 0, Qt.AlignmentFlag.AlignTop)
+        self._body.addLayout(line)
 
     def _refresh_list(self) -> None:
         for entry, host in zip(self._entries, self._shown.hosts, strict=False):
@@ -105,8 +141,10 @@ class Inspector(Card):
         self._body.addWidget(Said(self._look, host.sign, host.word, 13, 500, "text"))
         self._body.addSpacing(10)
         self._rows(host.rows)
-        if not any(name == "System" for name, _ in host.rows):
-            text = "More is known once a run has spoken to this host."
+        if host.checks:
+            self._checks(host.checks, host.checked)
+        elif not any(name == "System" for name, _ in host.rows):
+            text = "More is known once a check or a run has spoken to this host."
             self._body.addSpacing(8)
             self._body.addWidget(Label(self._look, text, 12, 400, "text3", wrap=True))
 
@@ -116,6 +154,11 @@ class Inspector(Card):
         self._body.addWidget(Said(self._look, line.sign, line.word, 13, 500, "text"))
         self._body.addSpacing(10)
         self._rows(line.rows)
+        checked = self._shown.checked
+        if checked is not None:
+            items = checked.elsewhere([host.name for host in self._shown.hosts])
+            if items:
+                self._checks(items, checked.when)
 
     def _head(self, icon: str, name: str, about: str) -> None:
         look = self._look
