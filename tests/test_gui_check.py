@@ -141,12 +141,12 @@ def test_cards_list_bar_and_navigation_carry_the_worst_sign(made: Made, qtbot: Q
     signs = {card.host.name: (card.host.sign, card.host.word) for card in window.lab_page.picture._cards}
     assert signs == {
         "client": ("ok", "ready"),
-        "proxy": ("warn", "ready, 2 warnings"),
-        "server": ("trouble", "3 not as needed"),
+        "proxy": ("warn", "2 warnings"),
+        "server": ("trouble", "3 not right"),
     }
     entries = window.lab_page.inspector._entries
     assert [entry._said.sign.sign for entry in entries[:3]] == ["ok", "warn", "trouble"]
-    assert "server, version control, 3 not as needed" in entries[2].name.accessibleName()
+    assert "server, version control, 3 not right" in entries[2].name.accessibleName()
     window._tell_frame()
     assert list(window._top._shown) == [("ok", "client"), ("warn", "proxy"), ("trouble", "server")]
     assert window._navigation.buttons[LAB]._sign == "trouble"
@@ -184,6 +184,7 @@ def test_a_host_lists_all_its_items_with_cure_and_command_the_worst_first(made: 
     seen = texts(window)
     at = seen.index("Checks")
     assert seen[at + 1].startswith("at ")
+    assert "for “Small”" not in seen
     assert seen[at + 2 :] == [
         "tc (iproute2) is missing",
         "nft (nftables) is missing",

@@ -92,9 +92,9 @@ class CheckedLab:
         if wrong:
             return marks.TROUBLE, printable(wrong[0].text) if len(
                 wrong
-            ) == 1 else f"{len(wrong)} not as needed"
+            ) == 1 else f"{len(wrong)} not right"
         if doubtful:
-            return marks.WARN, f"ready, {doubtful} warning{'s' * (doubtful != 1)}"
+            return marks.WARN, f"{doubtful} warning{'s' * (doubtful != 1)}"
         return marks.OK, "ready"
 
     def _items(self, found: Iterable[Checked]) -> tuple[Item, ...]:

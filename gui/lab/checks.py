@@ -63,10 +63,14 @@ def add(
 
     Where an item leads to its host, the cure is told there.
     """
+    before = None
     for item in items:
-        layout.addWidget(rule())
+        again = go is not None and item.host == before
+        before = item.host
+        if not again:
+            layout.addWidget(rule())
         texts = column(None, spacing=3)
-        if go is not None and item.host:
+        if go is not None and item.host and not again:
             texts.addWidget(_host(look, item.host, go))
         for text in item.texts:
             label = _wrapped(look, text, "text")
@@ -76,7 +80,7 @@ def add(
             texts.addWidget(_wrapped(look, item.advice, "text2"))
             if item.command:
                 texts.addWidget(Command(look, item.command, item.host))
-        line = row(None, spacing=9, margins=(0, 6, 0, 7))
+        line = row(None, spacing=9, margins=(0, 0 if again else 6, 0, 7))
         line.addWidget(Sign(look, item.sign, 14), 0, Qt.AlignmentFlag.AlignTop)
         line.addLayout(texts, 1)
         layout.addLayout(line)

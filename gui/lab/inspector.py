@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import re
 
-from PySide6.QtCore import Qt, Signal
-from PySide6.QtGui import QFontMetrics, QGuiApplication
-from PySide6.QtWidgets import QFrame, QScrollArea, QSizePolicy, QWidget
+from PySide6.QtCore import QEvent, QObject, Qt, Signal
+from PySide6.QtGui import QFontMetrics, QGuiApplication, QResizeEvent
+from PySide6.QtWidgets import QApplication, QFrame, QScrollArea, QSizePolicy, QVBoxLayout, QWidget
 
 from gui.lab import checks
 from gui.lab.checked import CheckedLab, Item
 from gui.lab.facts import ROLE_ICONS, ROLE_NAMES, HostShown, Shown
 from gui.lab.items import THE_LINE
 from gui.theme.look import Look
-from gui.widgets.basic import Button, Card, Elided, Icon, IconButton, Label, Said, column, emptied, row, rule
+from gui.widgets.basic import Button, Card, Elided, Icon, IconButton, Label, Said, column, row, rule
+from gui.widgets.focus import first_in
 
 WIDTH, _BRIEF, _NAME_WIDTH = 312, 16, 150
 
@@ -29,16 +30,10 @@ class Inspector(Card):
         self._shown, self._selected = Shown(), ""
         self.setFixedWidth(WIDTH)
         self.setAccessibleName("Inspector")
-        body = QWidget()
-        body.setObjectName("scrolled")
-        self._body = column(body, margins=(0, 0, 10, 0), spacing=0)
-        scroll = QScrollArea()
-        scroll.setWidget(body)
-        scroll.setWidgetResizable(True)
-        scroll.setFrameShape(QFrame.Shape.NoFrame)
-        scroll.setAccessibleName("Inspector, to scroll")
-        scroll.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
-        self.column.addWidget(scroll)
+        self._body = QVBoxLayout()
+        self._scroll = _Scroll()
+        self._scroll.setAccessibleName("Inspector, to scroll")
+        self.column.addWidget(self._scroll)
         self._entries: list[_Entry] = []
 
     def show_lab(self, shown: Shown) -> None:
@@ -67,7 +62,9 @@ class Inspector(Card):
         return next((host for host in shown.hosts if host.name == self._selected), None)
 
     def _fill(self) -> None:
-        emptied(self._body)
+        body = QWidget()
+        body.setObjectName("scrolled")
+        self._body = column(body, margins=(0, 0, 10, 0), spacing=0)
         self._entries.clear()
         host = self._chosen(self._shown)
         if self._selected == THE_LINE:
@@ -77,6 +74,7 @@ class Inspector(Card):
         else:
             self._list()
         self._body.addStretch(1)
+        self._scroll.put(body)
 
     def _list(self) -> None:
         look = self._look
@@ -99,10 +97,9 @@ class Inspector(Card):
 
     def _summary(self, checked: CheckedLab) -> None:
         """What the check found, the worst first, before the list."""
-        self._checks_head(checked.sentence(), checked.when, checked.worst())
-        if checked.experiment:
-            about = Label(self._look, f"for “{checked.experiment}”", 12, 400, "text2", wrap=True)
-            self._body.addWidget(about)
+        self._checks_head(checked.sentence(), "", checked.worst())
+        about = f"for “{checked.experiment}”, at {checked.when}" if checked.experiment else f"at {checked.when}"
+        self._body.addWidget(Label(self._look, about, 12, 400, "text2", wrap=True))
         self._body.addSpacing(6)
         checks.add(self._look, self._body, checked.worst(), self._known_host)
         self._body.addSpacing(8)
@@ -121,11 +118,12 @@ class Inspector(Card):
     def _checks_head(self, title: str, when: str, items: tuple[Item, ...]) -> None:
         line = row(None, spacing=4)
         line.addWidget(Label(self._look, title, 13, 600, wrap=True), 1)
-        line.addWidget(Label(self._look, f"at {when}", 12, 400, "text2"), 0, Qt.AlignmentFlag.AlignTop)
+        if when:
+            line.addWidget(Label(self._look, f"at {when}", 12, 400, "text2"))
         if items:
             copy = IconButton(self._look, "copy", "Copy what the check found, as text", 16)
             copy.clicked.connect(lambda: QGuiApplication.clipboard().setText(checks.text(items)))
-            line.addWidget(copy, 0, Qt.AlignmentFlag.AlignTop)
+            line.addWidget(copy)
         self._body.addLayout(line)
 
     def _refresh_list(self) -> None:
@@ -209,6 +207,46 @@ class Inspector(Card):
 
     def _back(self) -> None:
         self.chosen.emit("")
+
+
+class _Scroll(QScrollArea):
+    """What is inside has the width of it, and all the height that its wrapped texts need.
+
+    Not `setWidgetResizable`: it goes by what was visible when it last looked, and squeezes what came since.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.setFrameShape(QFrame.Shape.NoFrame)
+        self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+
+    def put(self, inside: QWidget) -> None:
+        """Show this in place of what was there; the focus stays inside, if it was."""
+        focus, before = QApplication.focusWidget(), self.takeWidget()
+        within = before is not None and focus is not None and before.isAncestorOf(focus)
+        if before is not None:
+            before.hide()
+            before.deleteLater()  # not at once: it may be what was pressed
+        self.setWidget(inside)
+        inside.installEventFilter(self)
+        self._fit()
+        if within and (first := first_in(inside)) is not None:
+            first.setFocus(Qt.FocusReason.TabFocusReason)
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        if watched is self.widget() and event.type() == QEvent.Type.LayoutRequest:
+            self._fit()
+        return super().eventFilter(watched, event)
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._fit()
+
+    def _fit(self) -> None:
+        room, inside = self.viewport().size(), self.widget()
+        if inside is None:
+            return
+        inside.resize(room.width(), max(room.height(), inside.layout().totalHeightForWidth(room.width())))
 
 
 class _Entry:
