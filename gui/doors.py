@@ -6,13 +6,14 @@ Everything heavy is imported where it is needed: the window must be up in a seco
 from __future__ import annotations
 
 import math
+import shlex
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
-from lab.errors import AgentRefused, BadInput, HostTrouble, LabError
+from lab.errors import AgentRefused, BadInput, HostTrouble, LabError, Stopped
 from lab.events import (
     Event,
     LineProved,
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
     from lab.embedded import Embedded
     from lab.profile import Profile
     from lab.rig.host_checks import Checked
+    from lab.rig.provisioning import Missing
     from lab.store import Head
     from lab.testbed import Testbed
 
@@ -82,6 +84,39 @@ class Doing:
     host: str
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Lacking:
+    """What one host lacks in words, the command that would install it, and what BranchLab installed before.
+
+    `by_hand`: nobody here may become root there; `unknown`: no package is known; `trouble`: why it is not known.
+    """
+
+    host: str
+    needs: tuple[str, ...] = ()
+    command: str = ""
+    unknown: tuple[str, ...] = ()
+    ours: tuple[str, ...] = ()
+    by_hand: bool = False
+    trouble: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Printed:
+    """A line that a host's package manager printed."""
+
+    host: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Came:
+    """What came of installing or taking away on one host; `trouble` says why it went wrong."""
+
+    host: str
+    texts: tuple[str, ...] = ()
+    trouble: str = ""
+
+
 TRIES = 3
 """So often a person may type a password for one host; each wrong one is told."""
 
@@ -123,6 +158,29 @@ def _check(
     return machines.check(lab, experiment, passwords, store.data_folder() / "vcs", stop, say)
 
 
+def _lacking(lab: Lab, host: str, passwords: Passwords) -> Missing:
+    from lab.rig import provisioning
+
+    (found,) = provisioning.look(lab, passwords, only=(host,))
+    return found
+
+
+def _install(
+    lab: Lab, host: str, stop: Stop, say: Callable[[str, str], None], passwords: Passwords
+) -> Sequence[str]:
+    from lab.rig import provisioning
+
+    return provisioning.provision(lab, stop, say, passwords, only=(host,))[host]
+
+
+def _uninstall(
+    lab: Lab, host: str, stop: Stop, say: Callable[[str, str], None], passwords: Passwords
+) -> Sequence[str]:
+    from lab.rig import provisioning
+
+    return provisioning.unprovision(lab, stop, say, passwords, only=(host,))[host]
+
+
 def _own(lab: Lab) -> bool:
     from lab import machines
 
@@ -134,7 +192,8 @@ class Doors:
     """The ways out of the window. `testbed` makes the hosts of a lab; `own` says whether BranchLab made them.
 
     `person` answers questions amid work; `held` are labs that must be closed at the end; `recording` is the
-    file of the newest run. `looking`, `signing`, `reverting` and `checking` do what `lab.machines` and `lab.rig` do.
+    file of the newest run. `looking`, `signing`, `reverting`, `checking`, `lacking`, `installing` and
+    `uninstalling` do what `lab.machines` and `lab.rig` do.
     """
 
     testbed: Callable[..., Testbed] = _machines
@@ -143,6 +202,9 @@ class Doors:
     signing: Callable[[Host, Passwords], None] = _sign_in
     reverting: Callable[[Lab, Passwords], Mapping[str, Sequence[str]]] = _revert
     checking: Callable[..., Sequence[Checked]] = _check
+    lacking: Callable[[Lab, str, Passwords], Missing] = _lacking
+    installing: Callable[..., Sequence[str]] = _install
+    uninstalling: Callable[..., Sequence[str]] = _uninstall
     person: Somebody | None = None
     held: list[Embedded] = field(default_factory=list)
     recording: Path | None = None
@@ -223,6 +285,49 @@ class Doors:
                 yield TakenBack(host=host.name, trouble=_alone(error, host.name))
             else:
                 yield TakenBack(host=host.name, undone=tuple(undone))
+
+    def packages(self, lab: Lab, stop: Stop) -> Iterator[Doing | tuple[Lacking, ...]]:
+        """What each host lacks and what was installed there before: host by host, then all. Changes nothing."""
+        passwords = self.passwords()
+        found = []
+        for host in lab.hosts:
+            stop.check()
+            yield Doing("Looking at", host.name)
+            try:
+                self._signed_in(host, passwords)
+                found.append(_in_words(self.lacking(lab, host.name, passwords)))
+            except (HostTrouble, AgentRefused) as error:
+                found.append(Lacking(host=host.name, trouble=_alone(error, host.name)))
+        stop.check()
+        yield tuple(found)
+
+    def provision(
+        self,
+        lab: Lab,
+        hosts: Iterable[str],
+        stop: Stop,
+        say: Callable[[Printed], None],
+        *,
+        remove: bool = False,
+    ) -> Iterator[Doing | Came]:
+        """Install what these hosts lack, or take away what was; what went wrong on one keeps no other from it.
+
+        `say` is told of what the package managers print. Once `stop` is requested no further host is begun.
+        """
+        passwords = self.passwords()
+        work = self.uninstalling if remove else self.installing
+        for name in hosts:
+            if stop.requested:
+                return
+            yield Doing("Taking away on" if remove else "Installing on", name)
+            try:
+                texts = work(lab, name, stop, lambda host, text: say(Printed(host, text)), passwords)
+            except Stopped:
+                return
+            except (HostTrouble, AgentRefused) as error:
+                yield Came(host=name, trouble=_alone(error, name))
+            else:
+                yield Came(host=name, texts=tuple(texts))
 
     def profile(self, path: Path) -> Iterator[OpenedProfile]:
         """Read and check a profile."""
@@ -314,6 +419,21 @@ class Doors:
         """Take down what this window made."""
         while self.held:
             self.held.pop().close()
+
+
+def _in_words(missing: Missing) -> Lacking:
+    from lab.rig.host_checks import NAMES
+
+    named = {need: NAMES.get(need, need) for need in missing.needs}
+    unknown = missing.needs if missing.manager is None else missing.unknown
+    return Lacking(
+        host=missing.host,
+        needs=tuple(named.values()),
+        command=" && ".join(shlex.join(argv) for argv in missing.commands),
+        unknown=tuple(named.get(need, need) for need in unknown),
+        ours=missing.ours,
+        by_hand=missing.by_hand,
+    )
 
 
 def _alone(error: HostTrouble | AgentRefused, host: str) -> str:

@@ -20,9 +20,10 @@ from gui.checking import Checking
 from gui.doable import doable
 from gui.doors import Doors, OpenedProfile, OpenedRun
 from gui.jobs import Jobs
-from gui.lab.checked import CheckedLab
+from gui.lab.checked import OWN, CheckedLab
 from gui.lab.page import LabPage
 from gui.preparing import Preparing, Wanted
+from gui.provisioning import Provisioning
 from gui.questions import Questions
 from gui.report import Banner, DefectDialog, Reporter, Trouble
 from gui.results.page import ResultsPage
@@ -158,6 +159,7 @@ class MainWindow(QMainWindow):
         self._preparing.cancel()
         self._taking_back.leave()
         self._checking.cancel()
+        self._provisioning.cancel()
         self._questions.close()
 
     @property
@@ -169,6 +171,11 @@ class MainWindow(QMainWindow):
     def running(self) -> bool:
         """True while a run of this window goes."""
         return self.runs.busy
+
+    @property
+    def lab_is_own(self) -> bool:
+        """True if BranchLab made the lab that is open, so that nothing is provisioned there."""
+        return self._lab is not None and self._doors.own(self._lab)
 
     @property
     def dark(self) -> bool:
@@ -239,6 +246,7 @@ class MainWindow(QMainWindow):
         self._preparing = Preparing(look, self._doors, self._questions, self)
         self._taking_back = TakingBack(look, self._doors, self._questions, self)
         self._checking = Checking(look, self._doors, self._questions, self)
+        self._provisioning = Provisioning(look, self._doors, self._questions, self)
 
     def _wire(self) -> None:
         self.runs.happened.connect(self._happened)
@@ -255,6 +263,10 @@ class MainWindow(QMainWindow):
         self._checking.looking.connect(self.lab_page.look_at)
         self._checking.done.connect(self._checked)
         self._checking.crashed.connect(self._reporter.take)
+        self._provisioning.going.connect(self.lab_page.say_providing)
+        self._provisioning.told.connect(self._tell)
+        self._provisioning.changed.connect(self._provisioned)
+        self._provisioning.crashed.connect(self._reporter.take)
         self._jobs.failed.connect(self._job_failed)
         self._jobs.ended.connect(self._close_if_done)
         self._reporter.told.connect(self._tell)
@@ -272,6 +284,9 @@ class MainWindow(QMainWindow):
         self.lab_page.taken_back.connect(self._take_back)
         self.lab_page.looked.connect(self._check)
         self.lab_page.left.connect(self._checking.cancel)
+        self.lab_page.left.connect(self._provisioning.cancel)
+        self.lab_page.provided.connect(partial(self._provision, remove=False))
+        self.lab_page.unprovided.connect(partial(self._provision, remove=True))
         self.run_page.wanted.connect(partial(self.show_page, LAB))
         self.run_page.stopped.connect(self._ask_stop)
         self.run_page.cancelled.connect(self._preparing.cancel)
@@ -313,6 +328,11 @@ class MainWindow(QMainWindow):
             )
         elif self._taking_back.busy:
             title, text = "Everything is being taken back.", "Wait until that has ended."
+        elif self._provisioning.busy:
+            title, text = (
+                "The packages of the hosts are being looked at, or installed.",
+                "Wait until that has ended.",
+            )
         elif self.running:
             title, text = "A run is going.", "Open another one once it has ended."
         else:
@@ -381,6 +401,22 @@ class MainWindow(QMainWindow):
     def _check_key(self) -> None:
         if not self.running:
             self._check(self.lab_page.experiment)
+
+    def _provision(self, *, remove: bool) -> None:
+        if self._lab is None or self._refused_while_busy():
+            return
+        self._checking.cancel()
+        self._banner.hide()
+        self.show_page(LAB)
+        if self._doors.own(self._lab):
+            self._tell(Trouble(title="Nothing is installed in this lab.", text=OWN, grade="info"))
+        else:
+            self._provisioning.begin(self._lab, remove=remove)
+
+    def _provisioned(self) -> None:
+        if not self._closing:
+            self._check(self.lab_page.experiment)
+        self._close_if_done()
 
     def _checked(self, found: tuple[Checked, ...]) -> None:
         if self._checked_for is None:
@@ -550,6 +586,11 @@ class MainWindow(QMainWindow):
         next_part([*parts, self.lab_page.inspector] if self._page == LAB else parts)
 
     def closeEvent(self, event: QCloseEvent) -> None:
+        if self._provisioning.changing:  # half-installed packages would be worse than a wait
+            event.ignore()
+            self._closing = True
+            self._provisioning.closing()
+            return
         if not self.runs.busy:
             self._timer.stop()
             event.accept()

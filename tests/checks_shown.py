@@ -3,6 +3,12 @@
 from __future__ import annotations
 
 from lab.rig.host_checks import Checked
+from lab.rig.provisioning import Missing
+
+APT = (
+    *("apt-get", "--quiet", "--yes", "--no-install-recommends", "-o", "DPkg::Lock::Timeout=120"),
+    *("-o", "Dpkg::Options::=--force-confold"),
+)
 
 INSTALL = (
     "apt-get --quiet update && apt-get --quiet --yes --no-install-recommends -o DPkg::Lock::Timeout=120 "
@@ -66,3 +72,21 @@ def thirty() -> tuple[Checked, ...]:
         )
         for n in range(30)
     )
+
+
+def missing(
+    host: str,
+    needs: tuple[str, ...] = ("tc", "nft"),
+    *,
+    unknown: tuple[str, ...] = (),
+    by_hand: bool = False,
+    ours: tuple[str, ...] = (),
+) -> Missing:
+    """What a Debian host lacks."""
+    names = {"tc": "iproute2", "nft": "nftables", "svn": "subversion"}
+    packages = tuple(names.get(need, need) for need in needs)
+    commands = (("apt-get", "--quiet", "update"), (*APT, "install", *packages)) if needs else ()
+    return Missing(
+        host=host, needs=needs, packages=packages, commands=commands, unknown=unknown, manager="apt-get",
+        ours=ours, by_hand=by_hand,
+    )  # fmt: skip

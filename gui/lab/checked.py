@@ -90,9 +90,7 @@ class CheckedLab:
         wrong = [one for one in found if not one.ok]
         doubtful = sum(one.grade == marks.WARN for one in found)
         if wrong:
-            return marks.TROUBLE, printable(wrong[0].text) if len(
-                wrong
-            ) == 1 else f"{len(wrong)} not right"
+            return marks.TROUBLE, printable(wrong[0].text) if len(wrong) == 1 else f"{len(wrong)} not right"
         if doubtful:
             return marks.WARN, f"{doubtful} warning{'s' * (doubtful != 1)}"
         return marks.OK, "ready"

@@ -98,7 +98,9 @@ class Inspector(Card):
     def _summary(self, checked: CheckedLab) -> None:
         """What the check found, the worst first, before the list."""
         self._checks_head(checked.sentence(), "", checked.worst())
-        about = f"for “{checked.experiment}”, at {checked.when}" if checked.experiment else f"at {checked.when}"
+        about = (
+            f"for “{checked.experiment}”, at {checked.when}" if checked.experiment else f"at {checked.when}"
+        )
         self._body.addWidget(Label(self._look, about, 12, 400, "text2", wrap=True))
         self._body.addSpacing(6)
         checks.add(self._look, self._body, checked.worst(), self._known_host)

@@ -24,7 +24,8 @@ _AGAIN = "arrows-clockwise"
 class LabPage(QWidget):
     """Read-only. Signals: `run(object)` the experiment to run; `wanted()` a lab to be opened; `taken_back()`
     what any run left is to be taken back; `looked(object)` the hosts are to be checked for this experiment or
-    None, `left()` that is to be left; `provided()` what is missing is to be installed.
+    None, `left()` that is to be left; `provided()` what is missing is to be installed, `unprovided()` what was
+    installed is to be taken away.
     """
 
     run = Signal(object)
@@ -33,6 +34,7 @@ class LabPage(QWidget):
     looked = Signal(object)
     left = Signal()
     provided = Signal()
+    unprovided = Signal()
 
     def __init__(self, look: Look) -> None:
         super().__init__()
@@ -50,14 +52,14 @@ class LabPage(QWidget):
         self._choice.currentIndexChanged.connect(self._named)
         self.start = Button(look, "Run", "filled", icon="play")
         self.start.clicked.connect(self._run)
-        self._going, self._checking = "", False
+        self._going, self._checking, self._providing = "", False, False
         self.revert = Button(look, "Take everything back", "flat", icon="arrow-counter-clockwise")
         self.revert.setToolTip(
             "What any run left on these hosts, of whoever began it; a run that still goes is left alone"
         )
         self.revert.clicked.connect(self.taken_back)
         self.provision = Button(look, "Provision …")
-        self.provision.clicked.connect(self.provided)
+        self.provision.clicked.connect(self._provide)
         self.check = Button(look, "Check", icon=_AGAIN)
         self.check.clicked.connect(self._check)
         for widget in (self.revert, self.provision, self._choice, self.check, self.start):
@@ -146,6 +148,13 @@ class LabPage(QWidget):
         self._refresh_check()
         self._say()
 
+    def say_providing(self, going: str) -> None:
+        """Say how far looking at the packages is; an empty text: not under way."""
+        self._going, self._providing = going, bool(going)
+        self._offer_packages(self._live.running)
+        self._refresh_check()
+        self._say()
+
     def look_at(self, host: str) -> None:
         """This host is being checked; none for an empty name."""
         self._looking = host
@@ -174,8 +183,9 @@ class LabPage(QWidget):
     def _offer_packages(self, running: bool) -> None:
         lacks = self._checked is not None and self._checked.lacks_packages
         own = self._checked is not None and self._checked.own
-        self.provision.setVisible(lacks and not running)
-        self.provision.setEnabled(not own and not self._going)
+        self.provision.setVisible((lacks or self._providing) and not running)
+        self.provision.setEnabled(self._providing or not (own or self._going))
+        self.provision.rename("Cancel" if self._providing else "Provision …")
         self.provision.setToolTip(
             OWN if own else "What is missing, and the exact commands; nothing is done yet"
         )
@@ -187,6 +197,7 @@ class LabPage(QWidget):
             "Cancel" if busy else "Check again" if checked else "Check", "x" if busy else _AGAIN
         )
         wrong = checked is not None and checked.wrong > 0 and self._newer and not busy
+        self.check.setEnabled(busy or not self._going)
         self.check.use("filled" if wrong else "plain")
         self.start.use("plain" if wrong else "filled")
         last = self.check if wrong else self.start
@@ -194,6 +205,12 @@ class LabPage(QWidget):
         if buttons.itemAt(buttons.count() - 1).widget() is not last:
             buttons.removeWidget(last)
             buttons.addWidget(last)
+
+    def _provide(self) -> None:
+        if self._providing:
+            self.left.emit()
+        else:
+            self.provided.emit()
 
     def _check(self) -> None:
         if self._checking:
