@@ -19,6 +19,8 @@ from gui.widgets.basic import Label, Said, Sign, column, row, rule
 
 _CHROME = 230
 """Of the window's height, what head, foot and margins take."""
+_LONGEST = 50
+"""A word of a command longer than this may be broken."""
 _MOST_LINES, _BOX_PX, _NAMED = 5000, 220, 8
 
 
@@ -37,6 +39,7 @@ class PackagesDialog(Dialog):
         inside = QWidget()
         inside.setObjectName("scrolled")
         listed = column(inside, spacing=14)
+        self._signed = any(not _goes(one, remove) for one in found)
         for number, one in enumerate(found):
             if number:
                 listed.addWidget(rule())
@@ -59,9 +62,9 @@ class PackagesDialog(Dialog):
         for text in _texts(one, remove):
             texts.addWidget(Label(look, breakable(text, 40), 13, 400, "text", wrap=True))
         if one.command and not remove:
-            texts.addWidget(Command(look, one.command, one.host))
+            texts.addWidget(Command(look, one.command, one.host, _LONGEST))
         line = row(None, spacing=10)
-        if sign:
+        if self._signed:  # also where this one needs none, so that names stand below each other
             line.addWidget(Sign(look, sign, 15), 0, Qt.AlignmentFlag.AlignTop)
         line.addLayout(texts, 1)
         listed.addLayout(line)
@@ -131,6 +134,7 @@ class ProgressDialog(Dialog):
     def over(self, text: str, sign: str) -> None:
         """It has ended; the way out is open."""
         self._going = False
+        self.title.say("Packages taken away" if self._remove else "Packages installed")
         self.said.say(sign, text)
         self.stop.hide()
         self.close_it.setEnabled(True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import threading
 from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
@@ -12,6 +13,7 @@ os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
 
 import pytest
 from checks_shown import INSTALL, LONG_PATH, lacks, some, thirty, well
+from click.testing import CliRunner
 from fake_testbed import FakeTestbed, experiment, small
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QGuiApplication
@@ -19,6 +21,7 @@ from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 from test_gui_window import FOREVER_MS, HOSTS, made, ran
 
+from gui import doors
 from gui.doors import Doors
 from gui.lab.checked import CURED, OWN, CheckedLab, printable
 from gui.lab.checks import Command
@@ -26,6 +29,8 @@ from gui.lab.items import THE_LINE
 from gui.main_window import LAB, MainWindow
 from gui.password import PasswordDialog
 from gui.widgets.basic import Label
+from lab import embedded
+from lab.__main__ import cli
 from lab.agents import PasswordRefused
 from lab.credentials import Passwords
 from lab.errors import HostUnreachable
@@ -455,3 +460,40 @@ def test_the_doors_check_asks_the_lab(monkeypatch: pytest.MonkeyPatch) -> None:
         ("Checking", "server"),
         ("Checking", ""),
     ]
+
+
+def without_numbers(text: str) -> str:
+    """What two checks in a row say alike: times, loads and free space differ."""
+    return re.sub(r"[-+]?\d+([.,]\d+)?", "#", " ".join(text.split()))
+
+
+@pytest.mark.lab
+def test_the_window_shows_what_the_terminal_prints(made: Made, qtbot: QtBot) -> None:
+    with embedded.up() as lab:
+        window = made(checking=doors._check, signing=doors._sign_in, own=doors._own)
+        window.open_profile(lab.profile_path)
+        qtbot.waitUntil(lambda: window._page == LAB, timeout=FOREVER_MS)
+        found = checked(qtbot, window)
+        printed = CliRunner().invoke(cli, ["check", str(lab.profile_path)])
+        lines = printed.output.splitlines()
+        hosts = [host.name for host in lab.lab.hosts]
+        shown = []
+        for host in [*hosts, THE_LINE]:
+            window.lab_page.picture.select(host)
+            QApplication.processEvents()
+            for label in window.lab_page.inspector.findChildren(Label):
+                grade, _, _ = label.accessibleName().partition(":")
+                if label.isVisible() and grade in ("right", "warning", "not right"):
+                    shown.append((grade, label.text().replace("\N{ZERO WIDTH SPACE}", "")))
+    told = {"ok": "right", "warn": "warning", "trouble": "not right"}
+    expected = []
+    for line in lines[:-1]:
+        grade, _, rest = line.partition("  ")
+        if grade.strip() in told:
+            expected.append((told[grade.strip()], rest.strip().partition(": ")[2]))
+    assert len(expected) > 10
+    # Load comes and goes with the machine.
+    steady = [[without_numbers(f"{g} {t}") for g, t in some if "busy" not in t] for some in (shown, expected)]
+    assert sorted(steady[0]) == sorted(steady[1])
+    wrong = f"{found.wrong} of {len(found.items)} are not as a run needs them"
+    assert lines[-1] == (wrong if found.wrong else "everything is there")

@@ -21,14 +21,14 @@ _NAMES = {"ok": "right", "warn": "warning", "trouble": "not right"}
 class Command(QFrame):
     """A command to be run elsewhere: wrapped to be read, copied exactly, by its button or Ctrl C."""
 
-    def __init__(self, look: Look, text: str, where: str) -> None:
+    def __init__(self, look: Look, text: str, where: str, longest: int = _BREAK) -> None:
         super().__init__()
         self.text = text
         self.setObjectName("facts")
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.setAccessibleName(f"Command for {where}: {text}" if where else f"Command: {text}")
         # Not to be selected: it holds places to break, which no shell should be given.
-        label = Label(look, breakable(text, _BREAK), 12, mono=True, wrap=True)
+        label = Label(look, breakable(text, longest), 12, mono=True, wrap=True)
         label.setMinimumWidth(60)
         self.button = IconButton(look, "copy", "Copy the command (Ctrl C)", 16)
         self.button.clicked.connect(self.copy)
