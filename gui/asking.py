@@ -62,9 +62,13 @@ def ask_target(parent: QWidget, title: str, kinds: str, then: Callable[[Path], N
     """Ask for a file to write; Qt asks before one is written over."""
     dialog = QFileDialog(parent, title, "", kinds)
     dialog.setAcceptMode(QFileDialog.AcceptMode.AcceptSave)
-    dialog.setDefaultSuffix("csv")
-    dialog.filterSelected.connect(lambda kind: dialog.setDefaultSuffix(kind.rpartition("*.")[2].rstrip(")")))
+    dialog.setDefaultSuffix(_ending(kinds.partition(";;")[0]))
+    dialog.filterSelected.connect(lambda kind: dialog.setDefaultSuffix(_ending(kind)))
     _open(dialog, then)
+
+
+def _ending(kind: str) -> str:
+    return kind.rpartition("*.")[2].rstrip(")")
 
 
 def _open(dialog: QFileDialog, then: Callable[[Path], None]) -> None:

@@ -65,7 +65,7 @@ def _with_results(window: MainWindow) -> Iterator[Action]:
     for name, icon, do in results.doable():
         yield Action("Results", name, icon, _there(window, do))
     if results.export.isEnabled():
-        yield Action("Results", "Export the trials …", "export", results.exported.emit)
+        yield Action("Results", "Export the run …", "export", results.exported.emit)
 
 
 def _there(window: MainWindow, do: Callable[[], None]) -> Callable[[], None]:

@@ -373,7 +373,7 @@ class Doors:
 
     def opened(self, path: Path) -> Iterator[OpenedRun]:
         """Read a run file whole."""
-        from lab import store
+        from lab import exclusions, store
         from lab.analysis.summary import summarised
 
         live, kept = Live(), []
@@ -386,7 +386,7 @@ class Doors:
                         kept.append(event)
                 if live.running:  # another program writes it: this window can neither stop nor follow it
                     live.apply(RunFinished(at=live.last_at, outcome=Outcome.STOPPED, reason=record.reason))
-            summary = summarised(kept)
+            summary = summarised(kept, excluded=exclusions.reasons(path))
         except (ValueError, TypeError, LookupError, ArithmeticError, AttributeError) as error:
             # What no event of ours would say. The file is wrong then, not this program.
             advice = "Take another copy of the file if there is one."
@@ -406,13 +406,11 @@ class Doors:
         yield store.runs()
 
     def export(self, run: Path, target: Path) -> Iterator[Path]:
-        """A run's trials as CSV or JSON lines, by the target's ending."""
-        from lab import store
-        from lab.export import trials
+        """A run in the form that the target's ending names."""
+        from lab import export, store
 
         with store.opened(run) as record:
-            write = trials.jsonl if target.suffix == ".jsonl" else trials.csv
-            write(record, target, overwrite=True)
+            export.written(record, target, overwrite=True)
         yield target
 
     def close(self) -> None:

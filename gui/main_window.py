@@ -68,6 +68,10 @@ log = logging.getLogger(__name__)
 
 REDRAW_MS = 50
 START = "start"
+EXPORTS = (
+    "Slides (*.pptx);;Workbook (*.xlsx);;Report (*.html);;Tables (*.md);;Trials (*.csv);;"
+    "Trials as JSON lines (*.jsonl)"
+)
 _SLOW_REFRESH = 4
 """Progress and roles are told every so many redraws: five times a second is enough for words."""
 _SUMMARY_REFRESH = 100
@@ -551,7 +555,7 @@ class MainWindow(QMainWindow):
             self.open_run(path)
 
     def _ask_export(self) -> None:
-        ask_target(self, "Export the trials", "Table (*.csv);;JSON lines (*.jsonl)", self._export)
+        ask_target(self, "Export the run", EXPORTS, self._export)
 
     def _export(self, target: Path) -> None:
         if self.run_path is not None:

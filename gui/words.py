@@ -152,14 +152,3 @@ def when(began: str, ended: str = "") -> str:
     if last is None or last == first:
         return text
     return f"{text}–{last:%H:%M}" if last.date() == first.date() else f"{text} – {last.day} {last:%B, %H:%M}"
-
-
-def axis_time(seconds: float, top: float = 0.0) -> str:
-    """A round time on an axis that reaches `top`: `200 ms`, `1.5 s` below ten, then `0:30`, `5:00`."""
-    if seconds == 0:
-        return "0:00" if top >= 9.95 else "0"
-    if seconds < 0.9995 and top < 1:
-        return f"{seconds * 1000:g}{NBSP}ms"
-    if seconds < 9.95 and top < 9.95:
-        return f"{seconds:g}{NBSP}s"
-    return roughly(round(seconds))

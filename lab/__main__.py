@@ -217,41 +217,92 @@ def runs(as_json: bool) -> None:
 @cli.command()
 @run_argument
 @as_json_option
-def show(run_name: str, as_json: bool) -> None:
-    """Show a run: its tables, and the answers."""
-    from lab import design, store
-    from lab.analysis import summary
-    from lab.cli import rehearsal, story, tables
+@click.option(
+    "--base",
+    "base",
+    metavar="STATE",
+    default="disabled",
+    help="Hold the other states against this one (disabled; or for example 0 %).",
+)
+@click.option(
+    "--exclude",
+    "left_out",
+    nargs=2,
+    type=(int, str),
+    metavar="TRIAL REASON",
+    multiple=True,
+    help="Leave a trial out of the figures; the reason is kept in the run file, and shown.",
+)
+@click.option(
+    "--include", "taken_back", type=int, metavar="TRIAL", multiple=True, help="Take it back into the figures."
+)
+def show(
+    run_name: str,
+    as_json: bool,
+    base: str,
+    left_out: tuple[tuple[int, str], ...],
+    taken_back: tuple[int, ...],
+) -> None:
+    """Show a run: its tables, and the answers.
 
-    path = store.found(run_name)
-    with store.opened(path) as record:
-        seen = summary.summarised(record.events())
-        rehearsed = design.is_rehearsal(seen.started.experiment)
-        told = list(rehearsal.told(record.events(samples=False))) if rehearsed else []
+    `published-2008` shows the published figures of the 2008 test in the same way; `bazaar-2008`, `sync-2013` and
+    `files-2011` those of three other sources, before and after.
+    """
+    from lab import units
+    from lab.cli import showing, tables
+
+    found = showing.shown(run_name, base=units.parse_state(base), left_out=left_out, taken_back=taken_back)
     if as_json:
-        _print_json(summary.as_json(seen))
-    elif rehearsed:
-        click.echo(plain("\n".join([*told, story.where(path)])))
+        _print_json(found.json())
     else:
-        story.report(seen, path, tables.console())
+        found.report(tables.console())
 
 
 @cli.command()
 @run_argument
-@click.argument("file", metavar="FILE.csv|.jsonl", type=click.Path(dir_okay=False))
-@click.option("--overwrite", is_flag=True, help="Replace the file if there is one.")
-def export(run_name: str, file: str, overwrite: bool) -> None:
-    """Write a run's trials to a file for other programs; the file's ending says in which form."""
-    from lab import store
-    from lab.export import trials
+@click.option(
+    "--inputs", "file", metavar="FILE.toml", help="Prices, people, how often; left out: assumed, and printed."
+)
+@as_json_option
+def decide(run_name: str, file: str | None, as_json: bool) -> None:
+    """What each option (a line, with or without a proxy) costs a month in time and money."""
+    from lab.cli import decision, showing, tables
 
-    path = Path(file)
-    forms = {".csv": trials.csv, ".jsonl": trials.jsonl}
-    if path.suffix.lower() not in forms:
-        raise BadInput(f"{path}: the ending says nothing of the form", advice="Write FILE.csv or FILE.jsonl.")
-    with store.opened(store.found(run_name)) as record:
-        forms[path.suffix.lower()](record, path, overwrite=overwrite)
-    click.echo(f"written: {path}")
+    seen = showing.summary(run_name)
+    found = decision.decided(seen, decision.given(file, seen))
+    if as_json:
+        _print_json(decision.as_json(found))
+    else:
+        decision.report(found, tables.console(), assumed=file is None)
+
+
+@cli.command()
+@run_argument
+@click.argument("files", metavar="FILE...", nargs=-1, required=True, type=click.Path(dir_okay=False))
+@click.option("--figures", metavar="KEYS", default="", help="Which figures (get-line,bars), or `all`.")
+@click.option("--template", metavar="FILE", help="A company's .pptx or .potx for slides.")
+@click.option("--size", metavar="W:H", help="Of slides without a template: 16:9 (default) or 4:3.")
+@click.option("--decimal-comma", is_flag=True, help="CSV for spreadsheets that write decimals with a comma.")
+@click.option("--dpi", type=click.IntRange(50, 1200), help="Of a PNG (default: 200).")
+@click.option("--overwrite", is_flag=True, help="Replace files that are there.")
+@click.option(
+    "--update", is_flag=True, help="Change only BranchLab's charts and tables in a deck that is there."
+)
+def export(run_name: str, files: tuple[str, ...], overwrite: bool, update: bool, **wishes: Any) -> None:
+    """Write a run to files for other programs; each file's ending says in which form.
+
+    .pptx slides, .xlsx sheets, .html report, .md tables, .svg and .png figures; .csv, .jsonl and .parquet trials.
+    """
+    from lab.cli import exporting
+
+    if update:
+        if overwrite or any(wishes.values()):
+            raise BadInput(
+                "--update takes no other wishes", advice="The deck keeps its figures, size and template."
+            )
+        exporting.update(run_name, files)
+    else:
+        exporting.export(run_name, files, overwrite=overwrite, **wishes)
 
 
 @cli.command()

@@ -79,7 +79,7 @@ def problems(experiment: Experiment) -> tuple[tuple[str, str], ...]:
             (
                 "attempts",
                 f"{experiment.attempts} attempts, {experiment.warm_up} of them warm-up, leave none to count: "
-                f"write attempts = {max(experiment.warm_up, 0) + 2} or more, since a verdict needs two that count",
+                f"write attempts = {max(experiment.warm_up, 0) + 3} or more, since a verdict needs three that count",
             )
         )
     count = len(experiment.lines) * len(experiment.operations) * len(experiment.states)

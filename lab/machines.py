@@ -37,9 +37,10 @@ from lab.rig.doubts import doubts
 from lab.rig.fullness import Found, Fullness
 from lab.rig.host_checks import Checked
 from lab.rig.hosts import LEASE_S, Connected, connected, everywhere, only, owner, taken_back
-from lab.rig.line import HeldLine, Readback
+from lab.rig.line import HeldLine
 from lab.rig.meter import LiveCounters, Meter, Reading
 from lab.rig.proofs import Evidence, proofs
+from lab.rig.readback import Readback
 from lab.rig.workplace import Workplace
 from lab.stop import Stop
 from lab.vcs import Command
@@ -203,7 +204,7 @@ class Machines:
             yield from self.account()
         meter.start(stop)
         if not line.shared:
-            yield Noted(text="each office host has a line of its own: it is not shared")
+            yield Noted(text=f"each office host limits {line.what(line.holders[-1].name)}")
         for text in meter.notes():
             yield Noted(text=text, grade="warn")
         yield from self.account()
@@ -282,15 +283,15 @@ class Machines:
             yield from self.account()
             if treatment.line not in rig.proved:
                 proving = monotonic()
-                # The client's comes last, and is the one that stays on screen.
-                for one in (rig.client,) if rig.line.shared else reversed(rig.line.holders):
+                for one in rig.line.probers(rig.client):
                     proved = rig.line.prove(treatment.line, one, stop)
                     yield proved
                     yield from _doubts(proved, rig.line.holder.name if rig.line.shared else one.name)
                 rig.proved.add(treatment.line)
-                what = "the line" if rig.line.shared else "its own line (not shared)"
                 for one in rig.line.holders:
-                    yield _changed(one, f"limiting {what} to {units.line_text(treatment.line)}")
+                    yield _changed(
+                        one, f"limiting {rig.line.what(one.name)} to {units.line_text(treatment.line)}"
+                    )
                 begin += monotonic() - proving  # once per line, and not of this trial
             quiet = self._quiet(rig, treatment.line, stop)
         except AgentRefused as error:

@@ -239,9 +239,13 @@ class Lab:
     @property
     def holders(self) -> tuple[Host, ...]:
         """The hosts that hold the line; more than one if each office host limits its own."""
-        roles = {"server": (Role.SERVER,), "router": (Role.ROUTER,)}.get(
-            self.place, (Role.CLIENT, Role.PROXY)
-        )
+        office = (Role.CLIENT, Role.PROXY)
+        roles = {
+            "server": (Role.SERVER,),
+            "router": (Role.ROUTER,),
+            "office": office,
+            "senders": (Role.SERVER, *office),
+        }[self.place]
         return tuple(host for role in roles for host in self.having(role))
 
     def having(self, role: Role) -> tuple[Host, ...]:
@@ -256,8 +260,9 @@ class Lab:
         raise LookupError(f"the lab has no {role.value}")
 
 
-PLACES = ("server", "router", "office")
-"""Where a line may be held: on the server, on a router between, or on every office host for itself."""
+PLACES = ("server", "router", "office", "senders")
+"""Where a line may be held: on the server, on a router between, on every office host for itself; or the download
+on the server and the upload on every office host, which takes no IFB."""
 
 PAIRS = (
     "client>server",

@@ -305,7 +305,7 @@ class ExperimentTable(Table):
 EXAMPLES = {
     "schema": "schema = 1",
     "name": 'name = "Minsk office"',
-    "line": 'line = "server", "router" or "office"',
+    "line": 'line = "server", "router", "office" or "senders"',
     "role": 'role = "client", "proxy", "server" or "router"',
     "ssh": 'ssh = "admin@server.example.com:22"',
     "kind": 'kind = "apache-disk"',

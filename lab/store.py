@@ -18,10 +18,11 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 import platformdirs
 
+from lab import rows
 from lab.errors import BadInput, LabError
 from lab.events import (
     Event,
@@ -34,6 +35,9 @@ from lab.events import (
     from_json,
     to_json,
 )
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 log = logging.getLogger(__name__)
 
@@ -200,6 +204,38 @@ def found(text: str, folder: Path | None = None) -> Path:
         several if meant else f"there is no run `{text}`",
         advice="Write a run's id as `branchlab runs` lists it, `last`, or the path of a run file.",
     )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Frames:
+    """A run in pandas. Columns carry their units; times are UTC; what is unknown is missing."""
+
+    trials: pd.DataFrame
+    """A row per finished trial, as `branchlab export RUN FILE.csv` writes it."""
+    samples: pd.DataFrame
+    """A row per trial, moment (`t_s`, from the trial's start) and pair: bytes that had arrived by then."""
+
+
+def frames(path: str | Path) -> Frames:
+    """A run file, opened in pandas in one line. Raises BadInput as `opened` does, and for a damaged run."""
+    import pandas as pd
+
+    with opened(Path(path)) as record:
+        try:
+            trials = pd.DataFrame(list(rows.trials(record.run_started, record.trials())))
+            if len(trials):
+                trials["ended_utc"] = pd.to_datetime(trials["ended_utc"], utc=True)
+                empty = trials.columns[trials.isna().all()]
+                trials[empty] = trials[empty].astype(float)
+        except (KeyError, ValueError) as error:
+            raise BadInput(f"{path}: it is damaged: its trials cannot be read: {error}") from error
+        samples = [
+            {"trial": sample.trial, "t_s": sample.t_s, "pair": pair, "bytes": count}
+            for trial in record.trials()
+            for sample in record.samples(trial.trial)
+            for pair, count in sample.bytes.items()
+        ]
+    return Frames(trials=trials, samples=pd.DataFrame(samples, columns=["trial", "t_s", "pair", "bytes"]))
 
 
 class Record:

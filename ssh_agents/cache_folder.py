@@ -202,8 +202,13 @@ def _homes() -> List[str]:
     except ImportError:
         pass
     else:
-        homes += [entry.pw_dir for entry in pwd.getpwall()]
+        homes += [entry.pw_dir for entry in pwd.getpwall() if not _of_a_program(entry.pw_uid, entry.pw_shell)]
     return [home.rstrip("/") for home in homes if home.startswith("/") and home != "/"]
+
+
+def _of_a_program(uid: int, shell: str) -> bool:
+    """True for an account that nobody logs in to: its home may be a cache, as squid's is on Fedora."""
+    return 0 < uid < 1000 and os.path.basename(shell) in ("nologin", "false")
 
 
 def mount_points(text: str) -> Set[str]:

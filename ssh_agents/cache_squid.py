@@ -128,8 +128,12 @@ def _walked(args: Dict[str, Any], call: protocol.Call, one: Callable[[int, str, 
             if FOLDER.fullmatch(name) and len(where) < LEVELS:
                 inner.append(name)
             elif FILE.fullmatch(name) and len(where) == LEVELS:
-                length = cache_folder.size(folder, name)
-                found = None if length is None else stored(cache_folder.head(folder, name), length)
+                length, head = cache_folder.size(folder, name), cache_folder.head(folder, name)
+                if length and not head and cache_folder.size(folder, name):
+                    raise protocol.Refused(
+                        "denied", "%s cannot be read" % name, "to list %s" % args["folder"]
+                    )
+                found = None if length is None else stored(head, length)
                 if found is not None:
                     one(folder, name, found)
             elif not where and name == "rock":

@@ -28,10 +28,10 @@ def check(args: Dict[str, Any], call: protocol.Call) -> Dict[str, Any]:
     {replace: true} it is what remains then.
     """
     place, office, server = line_asked.placed(args)
-    replace = protocol.need(args, "replace", bool, False)
+    replace, leaving = (protocol.need(args, name, bool, False) for name in ("replace", "leaving"))
     with netlink.route_socket() as ask:
         seen = line_found.found(ask)
-        ways = line_found.ways_for(ask, seen.links, place, office, server)
+        ways = line_found.ways_for(ask, seen.links, place, office, server, leaving)
         first = seen.links[ways[0].device]
         roots = [one for one in seen.queues if one.device == first.number and one.parent == netlink.TC_ROOT]
         stands = line_found.foreign(ask, seen, ways)
@@ -39,7 +39,7 @@ def check(args: Dict[str, Any], call: protocol.Call) -> Dict[str, Any]:
     kinds = line_can.kinds()
     refusal = (
         line_can.refusal(stands, trouble, replace, place)
-        or line_can.lacking(kinds, place)
+        or line_can.lacking(kinds, place, leaving)
         or (line_can.not_forwarding(office) if place == "router" else "")
     )
     no_tun = wirefilter.tun_trouble()
@@ -112,9 +112,11 @@ def read(args: Dict[str, Any], call: protocol.Call) -> Dict[str, Any]:
     wire = wirefilter.does() if place else None
     wired = wirefilter.there(found.links)
     wire_whole = wire is not None and place is not None and wirefilter.whole(place[0], place[1], found.links)
-    delay = wire or (down.delay if down and up and down.delay == up.delay else Delay())
+    sides = [side for side in (down, up) if side]
+    whole = len(sides) == (1 if found.leaving else 2) and sides[0].delay == sides[-1].delay
+    delay = wire or (sides[0].delay if whole else Delay())
     near, far, exempt = line_tc.addresses(rules or ())
-    leaf = down.shape[1] if down else ""
+    leaf = sides[0].shape[1] if sides else ""
     return {
         "applied": (found.any or wired) and (found.whole or not found.any) and (wire_whole or not wired),
         "place": found.place or None,
@@ -268,7 +270,8 @@ def _built(ways: Sequence[Way], links: Dict[str, netlink.Link], asked: Asked) ->
     lines: List[str] = []
     for way in ways:
         rates, mtu = asked.rates(way.upload), links[way.device].mtu
-        lines += line_tc.tree(way.queue, rates, asked.delay, mtu, "add", default=10 if way.ingress else 0)
+        default = 0x10 if way.ingress else line_tc.mark_of(asked.place, asked.leaving)
+        lines += line_tc.tree(way.queue, rates, asked.delay, mtu, "add", default)
         if way.ingress:
             lines.append("qdisc add dev %s handle ffff: ingress" % way.device)
         else:

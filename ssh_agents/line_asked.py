@@ -19,6 +19,8 @@ class Asked(NamedTuple):
     download: Rates
     delay: Delay
     port: str
+    leaving: bool
+    """True if only what leaves this host is to be limited; the other direction is held where it leaves"""
     apart: bool
     """True if no session of the lab goes over a network: its SSH is behind UNIX sockets"""
     replace: bool
@@ -80,7 +82,11 @@ def asked(args: Dict[str, Any]) -> Asked:
     if not (0 <= delay.jitter_s <= delay.delay_s <= 60 and 0 <= delay.loss <= 1):
         raise protocol.Refused("bad-request", "no such delay, jitter or loss: %s" % (tuple(delay),))
     exempt = given.exempt(args)
-    apart, replace = (protocol.need(args, name, bool, False) for name in ("apart", "replace"))
+    leaving, apart, replace = (
+        protocol.need(args, name, bool, False) for name in ("leaving", "apart", "replace")
+    )
+    if leaving and args.get("place") == "router":
+        raise protocol.Refused("bad-request", "a router holds both directions")
     if delay.loss == 1 and not exempt and not apart:
         raise protocol.Refused(
             "bad-request", "100 % loss would cut this session off, since nothing is exempt"
@@ -88,4 +94,4 @@ def asked(args: Dict[str, Any]) -> Asked:
     port = args.get("delay_port") or ""
     if not isinstance(port, str):
         raise protocol.Refused("bad-request", "delay_port must be text, not %r" % (port,))
-    return Asked(*placed(args), exempt, sides[0], sides[1], delay, port, apart, replace)
+    return Asked(*placed(args), exempt, sides[0], sides[1], delay, port, leaving, apart, replace)

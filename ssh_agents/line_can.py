@@ -54,9 +54,9 @@ def kinds() -> Dict[str, bool]:
     return able
 
 
-def lacking(able: Dict[str, bool], place: str) -> str:
+def lacking(able: Dict[str, bool], place: str, leaving: bool = False) -> str:
     """What this host's kernel lacks of what a line needs, and what to do; empty if nothing."""
-    needed = ("htb", "tbf", "u32", "ingress", "mirred", "ifb")
+    needed = ("htb", "tbf", "u32") if leaving else ("htb", "tbf", "u32", "ingress", "mirred", "ifb")
     absent = [kind for kind in needed if not able[kind]]
     return lacking_text(absent, place) if absent else ""
 
@@ -66,8 +66,8 @@ def lacking_text(absent: List[str], place: str = "server") -> str:
     text = "this host's kernel lacks what a line needs: %s" % ", ".join(absent)
     if absent == ["ifb"]:
         text += (
-            ". Without IFB only what leaves this host could be limited: load it there (modprobe ifb), or "
-            + _ELSEWHERE[place]
+            ". Without IFB only what leaves this host can be limited: load it there (modprobe ifb), or limit each"
+            ' direction where it is sent (line = "senders" in the profile), or ' + _ELSEWHERE[place]
         )
     return text
 

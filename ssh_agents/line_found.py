@@ -28,6 +28,8 @@ class Found(NamedTuple):
     """one of `line_tc.PLACES`, told by which IFBs there are; empty without a line"""
     download: Optional[Half]
     upload: Optional[Half]
+    leaving: bool = False
+    """True for a half line: only what leaves this host is limited"""
 
     @property
     def any(self) -> bool:
@@ -69,20 +71,18 @@ class Found(NamedTuple):
                 rules.append(rule)
             both.append(sorted(rules))
         # Sorted lists, not sets: a rule that is there twice was not put there by us.
-        if len(both) != 2 or both[0] != both[1] or len(set(both[0])) != len(both[0]):
+        wanted = 1 if self.leaving else 2
+        if len(both) != wanted or both[0] != both[-1] or len(set(both[0])) != len(both[0]):
             return None
         return set(both[0])
 
     @property
     def whole(self) -> bool:
         """True if both directions are limited and filtered as a line of ours is."""
-        if self.download is None or self.upload is None or self.rules() is None:
+        if self.rules() is None or any(half.side is None for half in self.halves):
             return False
         up = all(self.links[name].up for name in self.ifbs)
-        queues = [way.queue for way in self.ways if way.ingress]
-        return (
-            up and sorted(queues) == sorted(self.ifbs) and None not in (self.download.side, self.upload.side)
-        )
+        return up and sorted(way.queue for way in self.ways if way.ingress) == sorted(self.ifbs)
 
 
 def found(ask: netlink.Socket) -> Found:
@@ -92,15 +92,24 @@ def found(ask: netlink.Socket) -> Found:
     ours = [names[one.device] for one in queues if one.handle == netlink.ROOT_HANDLE and one.device in names]
     leaving = [name for name in ours if name not in _IFBS]
     ifbs = [name for name in _IFBS if name in links]
-    place = ""
-    if ifbs or leaving:
+    half = _half_of(links, queues, leaving[0]) if leaving and not ifbs else ""
+    place = half
+    if not half and (ifbs or leaving):
         place = {(line_tc.IFB_DOWN,): "office", _IFBS: "router"}.get(tuple(ifbs), "server")
     near = leaving[0] if leaving and place != "router" else _catcher(ask, links, queues, line_tc.IFB)
     far = _catcher(ask, links, queues, line_tc.IFB_DOWN) if place == "router" else ""
-    halves: List[Optional[Half]] = [None, None]
-    for number, way in enumerate(line_tc.ways(place, near, far) if place else ()):
-        halves[number] = _half(ask, links, queues, way)
-    return Found(links, queues, place, halves[0], halves[1])
+    halves: Dict[bool, Optional[Half]] = {}
+    for way in line_tc.ways(place, near, far, bool(half)) if place else ():
+        halves[way.upload] = _half(ask, links, queues, way)
+    return Found(links, queues, place, halves.get(False), halves.get(True), bool(half))
+
+
+def _half_of(links: Dict[str, netlink.Link], queues: List[netlink.Queue], device: str) -> str:
+    """The place of the half line on a device; empty if it has none."""
+    for one in queues:
+        if one.device == links[device].number and one.handle == netlink.ROOT_HANDLE and one.kind == "htb":
+            return line_tc.marked(netlink.htb_default(one.options))
+    return ""
 
 
 def _half(
@@ -143,13 +152,14 @@ def ways_for(
     place: str,
     office: Sequence[str],
     server: Sequence[str],
-) -> Tuple[Way, Way]:
+    leaving: bool = False,
+) -> Tuple[Way, ...]:
     """Download and upload of a line to be. Refuses where the way to either end is none, or more than one."""
     if place == "server":
-        return line_tc.ways(place, _towards(ask, links, office, "office"))
+        return line_tc.ways(place, _towards(ask, links, office, "office"), leaving=leaving)
     far = _towards(ask, links, server, "server")
     if place == "office":
-        return line_tc.ways(place, far)
+        return line_tc.ways(place, far, leaving=leaving)
     near = _towards(ask, links, office, "office")
     if near == far:
         raise protocol.Refused(
@@ -159,9 +169,9 @@ def ways_for(
     return line_tc.ways(place, near, far)
 
 
-def ways_asked(ask: netlink.Socket, links: Dict[str, netlink.Link], asked: Asked) -> Tuple[Way, Way]:
+def ways_asked(ask: netlink.Socket, links: Dict[str, netlink.Link], asked: Asked) -> Tuple[Way, ...]:
     """As `ways_for`, for a request."""
-    return ways_for(ask, links, asked.place, asked.office, asked.server)
+    return ways_for(ask, links, asked.place, asked.office, asked.server, asked.leaving)
 
 
 def _towards(ask: netlink.Socket, links: Dict[str, netlink.Link], addresses: Sequence[str], whom: str) -> str:

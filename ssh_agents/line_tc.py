@@ -70,16 +70,34 @@ class Way(NamedTuple):
         return (IFB if self.upload else IFB_DOWN) if self.ingress else self.device
 
 
-def ways(place: str, near: str, far: str = "") -> Tuple[Way, Way]:
-    """Download and upload. `near` is the device towards the addresses of the rules, `far` a router's other one.
+_MARKS = {"server": 0xD, "office": 0xE}
+"""The default class of a half line's HTB: there is no such class, so that what no filter names passes at once,
+and the kernel itself tells what kind of line this is."""
+
+
+def mark_of(place: str, leaving: bool) -> int:
+    """The default class of an HTB on a device; 0 for a line of both directions."""
+    return _MARKS[place] if leaving else 0
+
+
+def marked(default: Optional[int]) -> str:
+    """The place of a half line by its default class; empty for a whole one."""
+    return {number: place for place, number in _MARKS.items()}.get(default or 0, "")
+
+
+def ways(place: str, near: str, far: str = "", leaving: bool = False) -> Tuple[Way, ...]:
+    """Download and upload; only the one that leaves this host if so asked.
+
+    `near` is the device towards the addresses of the rules, `far` a router's other one.
 
     A router catches both as they arrive, so that it counts after the line what it forwards, and so that no
     queue of its devices has to make room.
     """
     if place == "router":
         return Way(False, far, True, False), Way(True, near, True, True)
-    leaving, arriving = place == "office", place != "office"
-    return Way(False, near, not arriving, leaving), Way(True, near, arriving, arriving)
+    office = place == "office"
+    both = Way(False, near, office, office), Way(True, near, not office, not office)
+    return tuple(way for way in both if not (leaving and way.ingress))
 
 
 class Rule(NamedTuple):
@@ -188,13 +206,13 @@ def burst_bytes(rate_bps: int) -> int:
 def tree(device: str, rates: Rates, delay: Delay, mtu: int, verb: str, default: int = 0) -> List[str]:
     """tc's lines that make (`verb` "add") or alter in place ("change") one direction's queues.
 
-    `default` is the class (hex digits) of packets that no filter names; 0 is none.
+    `default` is the class of packets that no filter names; 0 is none.
     """
     bps = rates.rate_bps or AS_IT_IS_BPS
     burst = burst_bytes(bps)
     lines = []
     if verb == "add":
-        lines.append("qdisc add dev %s root handle b1ab: htb default %d" % (device, default))
+        lines.append("qdisc add dev %s root handle b1ab: htb default %x" % (device, default))
     lines.append(
         "class %s dev %s parent b1ab: classid b1ab:10 htb rate %dbit ceil %dbit burst %d cburst %d quantum %d"
         % (verb, device, bps, bps, burst, burst, mtu + 14)

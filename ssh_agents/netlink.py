@@ -287,6 +287,12 @@ def htb_rate(options: bytes) -> Optional[int]:
     return int(struct.unpack_from("=I", parts[1], 8)[0]) if len(parts.get(1, b"")) >= 12 else None
 
 
+def htb_default(options: bytes) -> Optional[int]:
+    """The number of the class for what no filter names, of an HTB; None if the options are of another kind."""
+    init = attributes(options).get(2, b"")
+    return int(struct.unpack_from("=I", init, 8)[0]) if len(init) >= 12 else None
+
+
 def tbf_limit(options: bytes) -> Optional[int]:
     """Bytes that a TBF lets wait."""
     parms = attributes(options).get(1, b"")

@@ -20,7 +20,7 @@ PROGRAMS: Dict[str, Tuple[str, ...]] = {
     "svnadmin": ("svnadmin",),
     "apache2": ("apache2", "httpd"),
     "tc": ("tc",),
-    "nft": ("nft",),
+    "nft": ("nft", "iptables-restore"),  # which counts too where there is no nft
     "squid": ("squid",),
     "nginx": ("nginx",),
     "wirefilter": ("wirefilter",),

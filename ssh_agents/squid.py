@@ -162,8 +162,8 @@ def requests(text: str) -> Iterator[Request]:
     for line in text.splitlines():
         parts = line.split(" ")
         numbers = [parts[place] for place in (0, 3, 4, 5, 6, 7)] if len(parts) == 10 else [""]
-        if not all(value.isdigit() for value in numbers):
-            continue
+        if not all(value.isdigit() for value in numbers) or parts[2] == "-":
+            continue  # a connection without a request has a line too
         at, status, sent, head, received, took = (int(value) for value in numbers)
         # TCP_HIT, TCP_MEM_HIT, TCP_INM_HIT, ...; or after asking whether it is still good.
         hit = "HIT" in parts[8] or "REFRESH_UNMODIFIED" in parts[8]

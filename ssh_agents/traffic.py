@@ -1,15 +1,18 @@
 """Counts IP bytes per far host, where they arrive, leave and pass, in an nftables table of our own.
 
+Where there is no nft, iptables counts the same in chains of our own.
+
 Arriving packets are counted at the input hook, which is after the line's queue on the IFB; leaving ones at
 the output hook, before any queue. A counter's name holds the peer's, so that the kernel alone says what is
 counted: `i` or `o`, then the name's UTF-8 bytes as hex digits. What a router passes on is counted at the
 forward hook, in `f`, the sender's name so written, `x`, and the receiver's.
 """
 
+import contextlib
 import time
-from typing import Any, Dict, Iterable, List, NamedTuple, Sequence, Tuple
+from typing import Any, Callable, Dict, Iterable, Iterator, List, NamedTuple, Sequence, Tuple
 
-from ssh_agents import given, netlink, protocol, tool
+from ssh_agents import given, iptables, netlink, protocol, tool
 
 Counters = Dict[str, Dict[str, int]]
 Peers = Sequence[Tuple[str, Sequence[str]]]
@@ -34,6 +37,10 @@ def start(args: Dict[str, Any], call: protocol.Call) -> Dict[str, Any]:
     passing = Passing(_peers(args, "near"), _peers(args, "far"))
     if not peers and not (passing.near and passing.far):
         raise protocol.Refused("bad-request", "no peers to count for")
+    if not tool.found("nft") and iptables.there():
+        call.promise({"kind": "traffic", "exclusive": True, "how": "iptables"})
+        iptables.begin(_by_iptables(peers, exempt, passing))
+        return {"table": "mangle, by iptables"}
     text = ruleset(peers, exempt, passing)
     call.promise({"kind": "traffic", "exclusive": True})
     tool.run(["nft", "-f", "-"], text)
@@ -41,9 +48,9 @@ def start(args: Dict[str, Any], call: protocol.Call) -> Dict[str, Any]:
 
 
 def read(args: Dict[str, Any], call: protocol.Call) -> Dict[str, Any]:
-    """All counters now, in one look. Refuses with `touched` if the table is not there."""
-    with netlink.filter_socket() as ask:
-        return _sample(ask)
+    """All counters now, in one look. Refuses with `touched` if nobody counts."""
+    with _counting() as counters:
+        return _sample(counters())
 
 
 def stream(args: Dict[str, Any], call: protocol.Call) -> Dict[str, Any]:
@@ -51,17 +58,30 @@ def stream(args: Dict[str, Any], call: protocol.Call) -> Dict[str, Any]:
     period_s = protocol.need(args, "period_s", float, 0.1)
     if not 0.01 <= period_s <= 3600:
         raise protocol.Refused("bad-request", "a period is 0.01 to 3600 seconds, not %r" % period_s)
-    with netlink.filter_socket() as ask:
+    with _counting() as counters:
         due = time.monotonic()
         while not call.wait_cancelled(max(0.0, due - time.monotonic())):
-            call.say("sample", _sample(ask))
+            call.say("sample", _sample(counters()))
             # A sample that came late is not made up for: the next ones keep the pace.
             due = max(due + period_s, time.monotonic())
-        return _sample(ask)
+        return _sample(counters())
+
+
+@contextlib.contextmanager
+def _counting() -> Iterator[Callable[[], Dict[str, Tuple[int, int]]]]:
+    """How this host's counters are read: over netlink, or from iptables where those rules are ours."""
+    if not tool.found("nft") and iptables.there():
+        yield iptables.counters
+        return
+    with netlink.filter_socket() as ask:
+        yield lambda: netlink.counters(ask)
 
 
 def undo(entry: Dict[str, Any]) -> str:
-    """Remove the table, if it is there."""
+    """Remove the table, or the chains of iptables, if they are there."""
+    if entry.get("how") == "iptables":
+        ended = [iptables.end(family) for family in iptables.PROGRAMS]  # both, whatever the first says
+        return "traffic counters (iptables) removed" if any(ended) else ""
     with netlink.filter_socket() as ask:
         if netlink.TABLE not in netlink.tables(ask):
             return ""
@@ -92,9 +112,27 @@ def ruleset(peers: Peers, exempt: Iterable[Tuple[str, int]], passing: Passing = 
     return "\n".join(lines) + "\n"
 
 
-def _forwarded(passing: Passing, exempt: Sequence[Tuple[str, int]]) -> List[str]:
+def _ways(passing: Passing) -> List[Tuple[Tuple[str, Sequence[str]], Tuple[str, Sequence[str]]]]:
     both = [(passing.near, passing.far), (passing.far, passing.near)]
-    ways = [(one, other) for some, others in both for one in some for other in others]
+    return [(one, other) for some, others in both for one in some for other in others]
+
+
+def _by_iptables(
+    peers: Peers, exempt: Sequence[Tuple[str, int]], passing: Passing
+) -> List[Tuple[int, iptables.Rule]]:
+    ways = [
+        (source, target, passed(one, other))
+        for (one, sources), (other, targets) in _ways(passing)
+        for source in sources
+        for target in targets
+        if _family(source) == _family(target)
+    ]
+    named = {name: (counter("i", name), counter("o", name)) for name, _ in peers}
+    return iptables.rules(peers, exempt, ways, named)
+
+
+def _forwarded(passing: Passing, exempt: Sequence[Tuple[str, int]]) -> List[str]:
+    ways = _ways(passing)
     if not ways:
         return []
     lines = ["counter %s { }" % passed(one[0], other[0]) for one, other in ways]
@@ -150,8 +188,7 @@ def by_peer(found: Dict[str, Tuple[int, int]]) -> Counters:
     return peers
 
 
-def _sample(ask: netlink.Socket) -> Dict[str, Any]:
-    found = netlink.counters(ask)
+def _sample(found: Dict[str, Tuple[int, int]]) -> Dict[str, Any]:
     counters, passing = by_peer(found), by_pair(found)
     if not counters and not passing:
         raise protocol.Refused(

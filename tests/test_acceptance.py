@@ -73,7 +73,7 @@ def shown(run: Ran) -> Quick:
 
 @pytest.fixture(scope="module")
 def quick(lab: Embedded, tmp_path_factory: pytest.TempPathFactory) -> Quick:
-    wanted = real_runs.experiment(lines=(QUICK_LINE,), operations=OPERATIONS, states=STATES)
+    wanted = real_runs.experiment(lines=(QUICK_LINE,), operations=OPERATIONS, states=STATES, attempts=3)
     return shown(real_runs.ran(lab.lab, wanted, tmp_path_factory.mktemp("quick") / "quick.branchlab"))
 
 
@@ -81,7 +81,7 @@ def test_every_trial_is_kept_with_all_its_proofs(
     quick: Quick, record_property: pytest.RecordProperty
 ) -> None:
     assert quick.told["outcome"] == "done", quick.run.last_word
-    assert len(quick.run.trials) == len(quick.run.plan) == len(OPERATIONS) * len(STATES) * 2
+    assert len(quick.run.trials) == len(quick.run.plan) == len(OPERATIONS) * len(STATES) * 3
     for one in quick.run.trials:
         assert one.standing == Standing.KEPT, one
         assert {proof.name for proof in one.proofs} >= {"exit", "line", "path", "counters", "quiet"}

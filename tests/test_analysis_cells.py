@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from runs_made import FAST, SLOW, cells_experiment, few, finished, made, results, started
 
 from lab.analysis.cells import Cell, cells, compared
+from lab.analysis.comparing import LEAST_KEPT, compare
 from lab.events import RunStarted, Standing, TrialFinished
 from lab.model import DISABLED, PAIRS, ProxyState, Trial
 
@@ -175,3 +176,81 @@ def test_what_sends_nothing_is_never_called_different(moved: int, verdict: str) 
     ]
     found = {cell.state: cell.verdict for cell in cells(first, ended)}
     assert found == {"disabled": "base", "100 %": verdict}
+
+
+def test_a_verdict_needs_three_and_says_how_many_would_tell() -> None:
+    told = one({DISABLED: [6.0, 6.6, 6.3], FULL: [5.4, 5.7]})["100 %"].against
+    assert told is not None
+    assert (told.verdict, told.low, told.p) == ("too-few", None, None)
+    assert told.needed is not None
+    assert told.needed > 2
+    only = one({DISABLED: [6.0], FULL: [5.0]})["100 %"].against
+    assert only is not None
+    assert only.needed == LEAST_KEPT
+
+
+def test_no_difference_says_which_one_would_have_been_seen() -> None:
+    told = one({DISABLED: [6.0, 6.1, 6.2], FULL: [6.05, 6.1, 6.1]})["100 %"].against
+    assert told is not None
+    assert told.smallest is not None
+    assert told.low is not None
+    assert told.high is not None
+    assert told.low < 1 < told.high
+    assert told.high < 1 + 2 * told.smallest
+    for factor, verdict in ((1 + 1.1 * told.smallest, "slower"), (1 + 0.5 * told.smallest, "no-difference")):
+        moved = one({DISABLED: [6.0, 6.1, 6.2], FULL: [time * factor for time in (6.05, 6.1, 6.1)]})
+        assert moved["100 %"].verdict == verdict
+    short = one({DISABLED: [0.1, 0.1, 0.1], FULL: [0.1, 0.1, 0.1]})["100 %"].against
+    assert short is not None
+    assert short.smallest == pytest.approx(0.2)  # 20 ms
+
+
+def test_the_ranges_may_overlap_where_the_interval_leaves_out_1() -> None:
+    calm = {ProxyState(full=full): [3.0, 3.01, 3.02, 3.03] for full in (10, 20, 30)}
+    told = one({DISABLED: [3.10, 3.11, 3.12, 3.13], FULL: [3.07, 3.08, 3.09, 3.10], **calm})
+    assert told["100 %"].verdict == "faster"
+
+
+def test_medians_that_disagree_with_the_means_are_no_difference() -> None:
+    told = one({DISABLED: [1.0, 1.0, 1.0, 9.0], FULL: [1.1, 1.1, 1.1, 1.1]})
+    assert told["100 %"].verdict == "no-difference"
+
+
+def test_another_state_may_be_the_base() -> None:
+    walls = {DISABLED: [6.0, 6.1, 6.2], ProxyState(full=0): [7.0, 7.1, 7.2], FULL: [1.0, 1.1, 1.2]}
+    told = one(walls, base=ProxyState(full=0))
+    assert {name: cell.verdict for name, cell in told.items()} == {
+        "disabled": "faster",
+        "0 %": "base",
+        "100 %": "faster",
+    }
+
+
+def test_from_twelve_attempts_on_the_middle_stands_beside_the_mean() -> None:
+    told = one({DISABLED: [6.0 + n / 100 for n in range(12)], FULL: [1.0 + n / 100 for n in range(12)]})
+    assert told["100 %"].middle is not None
+    assert told["100 %"].against is not None
+    assert told["100 %"].against.shift is not None
+    assert told["100 %"].against.shift[0] == pytest.approx(1.055 / 6.055, rel=0.01)
+
+
+def test_published_figures_are_held_against_each_other_by_sign_alone() -> None:
+    def cell(median_s: float | None) -> Cell:
+        return Cell(
+            line=SLOW,
+            operation="get",
+            proxy=FULL,
+            median_s=median_s,
+            bytes={},
+            published=True,
+            verdict="base",
+        )
+
+    told = compare(cell(20.71), cell(20.93))
+    assert (told.verdict, told.low, told.p) == ("faster", None, None)
+    assert told.ratio == pytest.approx(20.71 / 20.93)
+    assert [compare(cell(other), cell(20.0)).verdict for other in (20.0, 21.0, None)] == [
+        "no-difference",
+        "slower",
+        "too-few",
+    ]

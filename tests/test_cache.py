@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import http.server
 import os
+import pwd
 import shutil
 import socket
 import struct
@@ -337,6 +338,25 @@ def test_homes_and_what_holds_them_are_refused(made: Path, monkeypatch: pytest.M
     monkeypatch.setenv("HOME", str(made / "Ab"))
     assert "home" in refused(made).text
     monkeypatch.setenv("HOME", str(made.parent))
+    assert purge(made, all=True)["removed"] == 30
+
+
+def test_the_home_of_an_account_that_nobody_logs_in_to_may_be_a_cache(
+    made: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def account(uid: int, shell: str) -> None:
+        entry = pwd.struct_passwd(("squid", "x", uid, 23, "", str(made), shell))
+        monkeypatch.setattr(pwd, "getpwall", lambda: [entry])
+
+    for uid, shell in (
+        (23, "/bin/bash"),
+        (1000, "/sbin/nologin"),
+        (0, "/sbin/nologin"),
+        (65534, "/bin/false"),
+    ):
+        account(uid, shell)
+        assert "home" in refused(made).text
+    account(23, "/sbin/nologin")
     assert purge(made, all=True)["removed"] == 30
 
 

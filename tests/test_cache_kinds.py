@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from ssh_agents import cache, cache_command, cache_nginx, cache_squid, cache_tree, protocol
+from ssh_agents import cache, cache_command, cache_folder, cache_nginx, cache_squid, cache_tree, protocol
 
 URL = "http://198.51.100.1:80/svn/{}"
 OTHER = "http://203.0.113.9:80/somebody/elses"
@@ -355,6 +355,17 @@ def test_variants_of_squid_go_together_and_another_origin_stays(squid: dict[str,
     assert (folder / "swap.state").exists()
 
 
+def test_a_swap_file_that_cannot_be_read_is_no_missing_object(
+    squid: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    squid_file(Path(squid["folder"]), 1, b"http://198.51.100.1/svn/a")
+    # As for a user who may not read it; root may read everything.
+    monkeypatch.setattr(cache_folder, "head", lambda folder, name: b"")
+    with pytest.raises(protocol.Refused, match="00000001 cannot be read") as caught:
+        listing(squid)
+    assert caught.value.kind == "denied"
+
+
 def test_what_selects_a_variant_is_sent_as_the_request_had_it() -> None:
     assert cache_squid.selection(b'accept-encoding="gzip%2C%20br", accept-language\0') == (
         ("accept-encoding", "gzip, br"),
@@ -491,7 +502,7 @@ def test_a_command_that_does_nothing_is_found_out(commands: dict[str, Any]) -> N
 def test_a_command_that_fails_says_why(commands: dict[str, Any]) -> None:
     error = refused({**commands, "purge": [sys.executable, "-c", "import sys; sys.exit('no such cache')"]})
     assert (error.kind, error.text) == ("failed", "exit 1: no such cache")
-    assert refused({**commands, "list": ["no-such-program-here"]}).kind == "missing"
+    assert refused({**commands, "list": ["/nowhere/no-such-program"]}).kind == "missing"
     assert refused({**commands, "list": []}).kind == "bad-request"
     assert refused({**commands, "purge": ["{url}"]}).kind == "bad-request"
 

@@ -24,8 +24,8 @@ from gui.main_window import LAB, RUN, MainWindow
 from gui.password import PasswordDialog
 from gui.run.output import ACCOUNT
 from gui.taking_back import summary
-from gui.theme import colour, palette
 from gui.widgets.basic import Check, Label
+from lab import colour, palette
 from lab.credentials import Passwords
 from lab.errors import AgentRefused, HostTrouble
 from lab.events import HostChanged

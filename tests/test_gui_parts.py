@@ -21,7 +21,6 @@ from gui import app
 from gui.lab.facts import roles, shown
 from gui.lab.places import places
 from gui.report import Reporter, Trouble
-from gui.results.chart import spread
 from gui.results.table import Times
 from gui.run.traffic import Lane, _nice
 from gui.theme import icons, marks, sheet
@@ -30,6 +29,7 @@ from gui.widgets.frame import Parts
 from gui.worker import Worker
 from lab import runner
 from lab.analysis.summary import summarised
+from lab.axis import spread
 from lab.errors import BadInput, Stopped
 from lab.events import Outcome, RunFinished
 from lab.live import Live

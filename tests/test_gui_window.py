@@ -15,13 +15,13 @@ import pytest
 from fake_testbed import FakeTestbed, experiment, small
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QGuiApplication
-from PySide6.QtWidgets import QAbstractButton, QApplication, QComboBox
+from PySide6.QtWidgets import QAbstractButton, QApplication, QComboBox, QFileDialog
 from pytestqt.qtbot import QtBot
 
 from gui import app, main_window
 from gui.asking import CloseDialog
 from gui.doors import Doors
-from gui.main_window import LAB, RESULTS, RUN, START, MainWindow
+from gui.main_window import EXPORTS, LAB, RESULTS, RUN, START, MainWindow
 from gui.report import DefectDialog, Reporter
 from gui.theme import sheet
 from gui.theme.look import Look
@@ -248,6 +248,21 @@ def test_export_writes_the_trials(made: Made, qtbot: QtBot, tmp_path: Path) -> N
     qtbot.waitUntil(target.exists, timeout=FOREVER_MS)
     qtbot.waitUntil(lambda: not window._jobs, timeout=FOREVER_MS)
     assert len(target.read_text().splitlines()) == 13
+
+
+@pytest.mark.parametrize("kind", EXPORTS.split(";;"))
+def test_every_kind_that_is_offered_is_written(made: Made, qtbot: QtBot, tmp_path: Path, kind: str) -> None:
+    window = made()
+    ran(qtbot, window, small())
+    window._ask_export()
+    dialog = window.findChild(QFileDialog)
+    dialog.filterSelected.emit(kind)
+    target = tmp_path / f"out.{dialog.defaultSuffix()}"
+    dialog.fileSelected.emit(str(target))
+    dialog.close()
+    qtbot.waitUntil(target.exists, timeout=FOREVER_MS)
+    qtbot.waitUntil(lambda: not window._jobs, timeout=FOREVER_MS)
+    assert target.stat().st_size > 1000
 
 
 def test_keys_reach_pages_and_parts(made: Made, qtbot: QtBot) -> None:

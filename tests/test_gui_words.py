@@ -6,7 +6,7 @@ import pytest
 
 from gui import words
 from gui.results.answers import brief
-from gui.widgets.axis import log_ticks, ticks, time_ticks
+from lab.axis import log_ticks, ticks, time_label, time_ticks
 from lab.model import AS_IT_IS, Line, ProxyState
 
 NB = words.NBSP
@@ -107,10 +107,10 @@ def test_log_axis_has_round_times_only() -> None:
 
 
 def test_axis_times() -> None:
-    assert words.axis_time(0, 60) == "0:00"
-    assert words.axis_time(0.5, 1.5) == f"0.5{NB}s"
-    assert words.axis_time(0.5) == f"500{NB}ms"
-    assert words.axis_time(90, 120) == "1:30"
+    assert time_label(0, 60) == "0:00"
+    assert time_label(0.5, 1.5) == f"0.5{NB}s"
+    assert time_label(0.5) == f"500{NB}ms"
+    assert time_label(90, 120) == "1:30"
 
 
 def test_an_answer_without_what_it_rests_on() -> None:

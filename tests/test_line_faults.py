@@ -23,7 +23,7 @@ from lab import design
 from lab.events import LineProved
 from lab.model import DISABLED, Line, ProxyState
 from lab.rig.doubts import doubts
-from lab.rig.line import _readback
+from lab.rig.readback import of as _readback
 from ssh_agents import line_can, line_tc, netlink
 
 EXEMPT = [{"address": "10.77.0.11", "port": 2222}]
@@ -149,6 +149,7 @@ def test_without_ifb_the_person_is_told_what_to_do() -> None:
     assert "modprobe ifb" in text
     assert 'role = "router"' in text
     assert 'line = "office"' in text
+    assert 'line = "senders"' in text
     assert "modprobe" not in line_can.lacking_text(["htb", "ifb"])
 
 

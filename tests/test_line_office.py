@@ -99,3 +99,35 @@ def test_a_whole_run_with_a_line_for_each_office_host(tmp_path: Path) -> None:
         }
         assert limited == {"client", "proxy"}
         real_runs.await_same(made.folder, before)
+
+
+@pytest.mark.lab
+@pytest.mark.parametrize("families", [(4,), (6,)])
+def test_each_direction_limited_where_it_is_sent_needs_no_ifb_and_holds(
+    tmp_path: Path, families: tuple[int, ...]
+) -> None:
+    with routed.office(tmp_path, families, powerless=False) as bed:
+        before = dumps(bed, "c1", "proxy", "server")
+        lab = bed.lab(line="senders", c1="direct", proxy="direct", server="direct")
+        with connected(lab, Stop()) as hosts:
+            line = HeldLine(hosts, place=lab.place)
+            line.refuse([LINE], Stop())
+            assert line.apply(LINE, Stop()).matches(LINE)
+            for name in ("c1", "proxy", "server"):
+                assert "bl-ifb" not in bed.net.run(name, "ip", "-br", "link")
+                assert "ingress" not in bed.net.run(name, "tc", "qdisc", "show")
+            for role in (Role.CLIENT, Role.PROXY):
+                proved = line.prove(LINE, in_role(hosts, role)[0], Stop())
+                assert doubts(proved).disproved == ()
+                assert 0.90 <= (proved.achieved_upload_bps or 0) / 512_000 <= 0.98
+                assert 0.90 <= (proved.achieved_download_bps or 0) / 1_024_000 <= 0.98
+            faster = replace(LINE, upload_bps=2_000_000, download_bps=4_000_000)
+            assert line.apply(faster, Stop()).matches(faster)
+            # A half that somebody takes away is no line, and neither is it none.
+            bed.net.run("proxy", "tc", "qdisc", "del", "dev", "eth0", "root")
+            assert not line.read(Stop()).matches(faster)
+            assert not line.read(Stop()).matches(AS_IT_IS)
+            line.lift(Stop())
+            assert line.read(Stop()).matches(AS_IT_IS)
+            assert line.apply(LINE, Stop()).matches(LINE)
+        assert dumps(bed, "c1", "proxy", "server") == before

@@ -33,7 +33,7 @@ from lab.machines import Machines
 from lab.model import DISABLED, Experiment, Lab, Line, Role
 from lab.stop import Stop
 from ssh_agents import __main__ as agent_main
-from ssh_agents import apache, command, files, given, grounds, installed, service, tool
+from ssh_agents import command, files, given, grounds, installed, service, service_asked, tool
 from ssh_agents.protocol import Refused
 
 ROOT = Path(__file__).parent.parent
@@ -643,7 +643,10 @@ def test_no_agent_has_a_shell_or_runs_text(path: Path) -> None:
     ],
 )
 def test_an_address_is_an_address_and_nothing_else(text: object) -> None:
-    for refusing in (lambda: given.address(text), lambda: apache._addresses({"listen": [text]}, "listen")):
+    for refusing in (
+        lambda: given.address(text),
+        lambda: service_asked.addresses({"listen": [text]}, "listen"),
+    ):
         with pytest.raises(Refused) as caught:
             refusing()
         assert caught.value.kind == "bad-request"

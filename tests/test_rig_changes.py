@@ -118,3 +118,19 @@ def test_a_repository_of_the_users_own_is_told_how_many_revisions_come() -> None
     assert "A refill of the cache" in text
     calm = {"states": (DISABLED,), "operations": ("check-in",)}
     assert "A refill" not in page(scratch=place, **calm, **given)
+
+
+@pytest.mark.parametrize(
+    ("place", "server", "desk"),
+    [
+        ("server", "the line towards", None),
+        ("office", None, "this host's own line, not shared, towards 198.51.100.1 limited"),
+        ("senders", "the line (download) towards", "this host's own line (upload), not shared, towards"),
+    ],
+)
+def test_whoever_holds_a_line_has_it_on_the_page(place: str, server: str | None, desk: str | None) -> None:
+    text = page(replace(LAB, line=place))
+    for host, told in (("server", server), ("desk", desk)):
+        limits = [row[0] for row in rows(host, text) if "limited (tc" in row[0]]
+        assert len(limits) == (told is not None)
+        assert told is None or limits[0].startswith(told)

@@ -151,6 +151,17 @@ def test_what_the_ssh_configuration_says_without_effect_is_named_once() -> None:
     assert found.advice
 
 
+def test_a_router_that_may_be_changed_counts_for_those_that_may_not() -> None:
+    one = connected("desk", Role.CLIENT, verbs(), root="none", facts={
+        **FACTS, "tools": {"svn": "1.14"}
+    })  # fmt: skip
+    gate = connected("gate", Role.ROUTER).host
+    told = [found.text for found in checking._host(one, Lab(name="", hosts=(one.host, gate)))]
+    assert any("counted on gate if they pass it" in text for text in told)
+    told = [found.text for found in checking._host(one, Lab(name="", hosts=(one.host,)))]
+    assert any("are not counted" in text for text in told)
+
+
 def test_a_windows_host_needs_no_tool_of_linux_and_holds_no_line() -> None:
     one = connected("desk", Role.CLIENT, verbs("tc", "nft"), facts={
         **FACTS, "windows": True, "tools": {"svn": "1.14", "tc": None, "nft": None}

@@ -299,3 +299,12 @@ def test_at_the_end_an_office_keeps_what_the_run_brought_in_of_its_own_repositor
     assert world.cached.keys() == set(GET)
     world.fullness.clear()
     assert world.cached.store == {OTHER: 999}
+
+
+@pytest.mark.parametrize("address", ["2001:db8::1", "[2001:db8::1]"])
+def test_an_address_of_ipv6_is_known_with_and_without_its_brackets(address: str) -> None:
+    listing = {"objects": [{"key": "/svn/a", "url": f"http://{address}:80/svn/a", "bytes": 1, "files": 2}]}
+    proxy = connected("proxy", Role.PROXY, {"cache.list": lambda args: {"events": [("objects", listing)]}})
+    cache = Cache(kind="apache-disk", folder="/var/cache/lab")
+    found, others = Fullness(proxy, cache, "http://2001:db8::1:80/svn/", lambda *_: None).standing(Stop())
+    assert (set(found), others) == ({"/svn/a"}, 0)

@@ -10,7 +10,8 @@ from stand_in_hosts import Args, agent, connected, office, root
 
 from lab.errors import HostLacks, HostTrouble, TrialFailed
 from lab.model import AS_IT_IS, Line, Role
-from lab.rig.line import PACKET_PAYLOAD, PING_BYTES, PING_HEADERS, HeldLine, Readback
+from lab.rig.line import PACKET_PAYLOAD, PING_BYTES, PING_HEADERS, HeldLine
+from lab.rig.readback import Readback
 from lab.stop import Stop
 
 LINE = Line(upload_bps=64_000, download_bps=1_024_000, delay_s=0.04, jitter_s=0.01, loss=0.02)
@@ -322,3 +323,40 @@ def test_a_probe_that_ends_before_it_listens_is_an_error_and_no_hang() -> None:
     hosts = office({**Kernel().verbs(), "probe.serve": lambda args: {}})
     with pytest.raises(TrialFailed, match="before it listened"):
         HeldLine(hosts).prove(AS_IT_IS, hosts[2], Stop())
+
+
+def test_each_direction_held_where_it_is_sent_is_one_line_together() -> None:
+    kernels = {name: Kernel() for name in ("server", "desk", "proxy")}
+
+    def half(name: str) -> dict[str, Any]:
+        kernel, other = kernels[name], "upload" if name == "server" else "download"
+
+        def apply(args: Args) -> Args:
+            kernel.apply({**args, f"{other}_bps": None, f"queue_{other}_bytes": None})
+            return dict(kernel.held)
+
+        return {**kernel.verbs(), "line.apply": apply}
+
+    hosts = [
+        connected("server", Role.SERVER, half("server"), address="198.51.100.1"),
+        connected("desk", Role.CLIENT, half("desk"), address="198.51.100.11"),
+        connected("proxy", Role.PROXY, half("proxy"), address="198.51.100.2"),
+    ]
+    line = HeldLine(hosts, place="senders")
+    assert [line.what(one.name) for one in line.holders] == [
+        "the download",
+        *["its own upload (per host, not shared)"] * 2,
+    ]
+    assert line.apply(LINE, Stop()).matches(LINE)
+    assert root(hosts[0]).args("line.apply")[0]["leaving"] is True
+    (wanted,) = root(hosts[1]).args("line.apply")
+    assert (wanted["place"], wanted["office"], wanted["leaving"]) == ("office", ["198.51.100.11"], True)
+    for name in kernels:
+        kept, kernels[name].held = kernels[name].held, dict(NOTHING)
+        assert not line.read(Stop()).matches(LINE)
+        assert not line.read(Stop()).matches(AS_IT_IS)
+        kernels[name].held = kept
+    assert line.read(Stop()).matches(LINE)
+    assert [one.name for one in line.probers(hosts[1])] == ["proxy", "desk"]
+    line.lift(Stop())
+    assert line.read(Stop()).matches(AS_IT_IS)

@@ -139,7 +139,7 @@ def test_two_hosts_behind_one_address_are_found_and_the_cure_works(tmp_path: Pat
         (nat,) = (
             one for one in checking.check(bed.lab(router="direct", **rights), None) if "NAT" in one.text
         )
-        assert "translates them itself" in nat.text
+        assert "the router itself translates them" in nat.text
         told = checking.check(bed.lab(line="office", **rights), None)
         assert any(one.ok and "counted where it is sent" in one.text for one in told)
         with connected(bed.lab(line="office", **rights), Stop()) as hosts:

@@ -101,6 +101,9 @@ def test_at_the_office_each_host_limits_its_own_line_and_the_plan_says_so() -> N
     for name in ("desk", "proxy"):
         assert any("this host's own line" in text and "not shared" in text for text in plan[name])
     assert not any("limit" in text for text in plan["server"])
+    plan = told(replace(LAB, line="senders"))
+    assert any("own upload" in text and "not shared" in text for text in plan["desk"])
+    assert any("limit the download" in text for text in plan["server"])
 
 
 def test_a_proxy_of_the_users_own_is_not_started_and_its_usual_port_is_assumed() -> None:

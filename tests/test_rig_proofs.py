@@ -10,10 +10,10 @@ import pytest
 from lab.events import Proof
 from lab.model import AS_IT_IS, DISABLED, PAIRS, Line, ProxyState, TrafficClass, Treatment, Trial
 from lab.rig.fullness import Found
-from lab.rig.line import Readback
 from lab.rig.logs import LogCount, Logs
 from lab.rig.meter import Reading
 from lab.rig.proofs import Evidence, proofs
+from lab.rig.readback import Readback
 
 LINE = Line(upload_bps=512_000, download_bps=1_024_000)
 APPLIED = Readback(

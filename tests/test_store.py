@@ -392,3 +392,21 @@ def test_two_runs_with_other_pairs_in_one_trial_keep_them(path: Path) -> None:
     list(store.recorded(iter([first, *samples]), path))
     with store.opened(path) as record:
         assert [event for trial in (1, 2) for event in record.samples(trial)] == samples
+
+
+def test_a_run_is_opened_in_pandas_in_one_line(tmp_path: Path) -> None:
+    path = tmp_path / "a.branchlab"
+    list(store.recorded(runner.run(small(), FakeTestbed(failing={9: "broke"}), Stop()), path))
+    frames = store.frames(path)
+    with store.opened(path) as record:
+        results = record.trials()
+        samples = [sample for result in results for sample in record.samples(result.trial)]
+    assert list(frames.trials["trial"]) == [result.trial for result in results]
+    assert frames.trials["wall_s"].dropna().tolist() == [r.wall_s for r in results if r.wall_s is not None]
+    assert str(frames.trials["ended_utc"].dt.tz) == "UTC"
+    assert len(frames.samples) == sum(len(sample.bytes) for sample in samples)
+    assert set(frames.samples.columns) == {"trial", "t_s", "pair", "bytes"}
+    medians = frames.trials.query("standing == 'kept'").groupby(["operation", "state"])["wall_s"].median()
+    assert medians.notna().all()
+    with pytest.raises(BadInput, match="no such file"):
+        store.frames(str(tmp_path / "none.branchlab"))

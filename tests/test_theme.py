@@ -6,7 +6,7 @@ from itertools import combinations
 
 import pytest
 
-from gui.theme import colour, palette
+from lab import colour, palette
 from lab.model import DISABLED, ProxyState
 
 THEMES = ("light", "dark")

@@ -33,6 +33,30 @@ def test_exempt_tuples_are_passed_over_before_anything_is_counted() -> None:
     )
 
 
+def test_what_a_router_passes_on_is_counted_by_sender_and_receiver() -> None:
+    names = traffic.passed("Łódź 1", "proxy"), traffic.passed("proxy", "Łódź 1")
+    assert names[0] != names[1]
+    assert all(name.isalnum() and name.isascii() for name in names)
+    found = {names[0]: (10, 1), names[1]: (20, 2), traffic.counter("i", "proxy"): (9, 9), "fxx": (9, 9)}
+    assert traffic.by_pair(found) == {
+        "Łódź 1": {"proxy": {"bytes": 10, "packets": 1}},
+        "proxy": {"Łódź 1": {"bytes": 20, "packets": 2}},
+    }
+    assert set(traffic.by_peer(found)) == {"proxy"}
+    # The longest names that a profile has fit into a counter's (nf_tables.h: 255 bytes).
+    assert len(traffic.passed("d" * 60, "e" * 60)) <= 255
+    text = traffic.ruleset(
+        [],
+        [("10.0.0.1", 22)],
+        traffic.Passing([("c", ["10.0.0.1", "fd00::1"])], [("s", ["10.0.1.1", "fd00::2"])]),
+    )
+    assert "ip6 saddr fd00::1 ip6 daddr fd00::2 counter name f63x73" in text
+    assert text.index("ip daddr 10.0.0.1 tcp sport 22 return") < text.index(
+        "ip saddr 10.0.0.1 ip daddr 10.0.1.1"
+    )
+    assert "hook input" not in text
+
+
 @pytest.fixture
 def hosts() -> Iterator[Net]:
     with office() as made:

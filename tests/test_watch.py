@@ -15,7 +15,7 @@ import pytest
 from netns import CODE, OFFICE, ROOT, Agent, FailedError, Net, net, office
 
 from ssh_agents import lease as leases
-from ssh_agents import private, protocol, watch
+from ssh_agents import private, protocol, session
 from ssh_agents.lease import Lease
 
 NO_CALL = protocol.Call(
@@ -136,7 +136,7 @@ def test_nothing_can_be_promised_without_a_lease(toys: Toys, tmp_path: Path) -> 
 
 
 def test_who_waits_for_a_turn_does_not_keep_a_folder_that_is_being_removed(place: Path) -> None:
-    lease = watch._made(30)
+    lease = session._made(30)
     folder = Path(lease.folder)
     assert sorted(item.name for item in folder.iterdir()) == ["deadline", "turn"]
     # As far as a removal has come when another process takes its turn.
@@ -290,21 +290,21 @@ def test_only_one_lease_at_a_time_and_only_ones_own(toys: Toys) -> None:
 
 
 def test_the_same_promise_is_written_once_and_can_be_struck_out(place: Path) -> None:
-    session = watch.Session({"toy": lambda entry: str(entry["n"])})
+    one = session.Session({"toy": lambda entry: str(entry["n"])})
     (place / "lease-x").mkdir()
     lease = Lease(str(place / "lease-x"))
     lease.renew(60)
     leases.write(lease.path("lease.json"), json.dumps({"net": private.net_namespace()}))
-    session._lease = lease
-    first = session.promise({"kind": "toy", "n": 1})
-    assert session.promise({"kind": "toy", "n": 1}) == first
-    second = session.promise({"kind": "toy", "n": 2})
-    session.keep(first)
-    session.keep(first)
-    session.keep("../../etc/passwd")
+    one._lease = lease
+    first = one.promise({"kind": "toy", "n": 1})
+    assert one.promise({"kind": "toy", "n": 1}) == first
+    second = one.promise({"kind": "toy", "n": 2})
+    one.keep(first)
+    one.keep(first)
+    one.keep("../../etc/passwd")
     assert [name for name, _ in lease.entries()] == [second]
-    assert session.promise({"kind": "toy", "n": 1}) not in (first, second)
-    assert session.close({}, NO_CALL) == {"undone": ["1", "2"]}
+    assert one.promise({"kind": "toy", "n": 1}) not in (first, second)
+    assert one.close({}, NO_CALL) == {"undone": ["1", "2"]}
 
 
 def test_a_promise_of_an_earlier_boot_is_told_and_never_replayed(
@@ -317,9 +317,9 @@ def test_a_promise_of_an_earlier_boot_is_told_and_never_replayed(
     lease.add({"kind": "toy"})
     undone: list[object] = []
     how = {"toy": lambda entry: str(undone.append(entry))}
-    listed = watch.Session(how).listed({}, NO_CALL)["leases"]
+    listed = session.Session(how).listed({}, NO_CALL)["leases"]
     assert [(one["earlier_boot"], one["entries"]) for one in listed] == [(True, [{"kind": "toy"}])]
-    assert watch.undo_all(how) == 0
+    assert session.undo_all(how) == 0
     assert not undone
     assert "earlier boot (toy): forgotten, not replayed" in capsys.readouterr().out
     assert not leases.every()

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 import sshd
 from netns import ROOT
-from test_agent_main import PYTHONS, Talk
+from test_agent_main import VERSIONS, Talk, python_of
 
 from lab import agents, ssh
 from lab.errors import AgentRefused, HostLacks
@@ -69,9 +69,9 @@ def bundle(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     shutil.rmtree(Path(tempfile.gettempdir()) / "branchlab-run")  # where leases are without POSIX
 
 
-@pytest.fixture(params=sorted(PYTHONS))
+@pytest.fixture(params=VERSIONS)
 def agent(request: pytest.FixtureRequest, bundle: Path) -> Iterator[Talk]:
-    talk = Talk(PYTHONS[request.param], bundle)
+    talk = Talk(python_of(request.param), bundle)
     yield talk
     assert talk.close()[0] == 0
 
@@ -125,13 +125,13 @@ def test_megabytes_come_whole_and_in_order(agent: Talk) -> None:
     assert message["done"]["tail"] == "000199998\n000199999\n"[-20:]
 
 
-@pytest.mark.parametrize("python", sorted(PYTHONS))
+@pytest.mark.parametrize("python", VERSIONS)
 @pytest.mark.parametrize("killed", [False, True])
 def test_scratch_folders_are_promised_and_taken_back_without_an_agent(
     python: str, killed: bool, bundle: Path
 ) -> None:
     """The watcher is started in the system's own way, and looks at locks of the system's own kind."""
-    agent = Talk(PYTHONS[python], bundle)
+    agent = Talk(python_of(python), bundle)
     assert agent.ask(1, "files.scratch", name="t")["failed"]["kind"] == "lapsed"
     assert "done" in agent.ask(2, "lease.open", lease_s=60)
     folder = Path(agent.ask(3, "files.scratch", name="t")["done"]["path"])
@@ -151,9 +151,9 @@ def test_scratch_folders_are_promised_and_taken_back_without_an_agent(
     assert not folder.exists()
 
 
-@pytest.mark.parametrize("python", sorted(PYTHONS))
+@pytest.mark.parametrize("python", VERSIONS)
 def test_what_is_linuxs_own_answers_that_it_is_not_on_this_system(python: str, bundle: Path) -> None:
-    root = Talk(PYTHONS[python], bundle, "privileged")
+    root = Talk(python_of(python), bundle, "privileged")
     for number, verb in enumerate(
         (
             "line.check",

@@ -13,8 +13,8 @@ from gui.lab.facts import ROLE_ICONS, ROLE_NAMES, HostShown, LineShown, Shown
 from gui.lab.places import Places
 from gui.theme import icons, marks
 from gui.theme.look import Look
-from gui.theme.palette import PAIR_DIRECTIONS, PAIR_NAMES
 from lab.model import Line, ProxyState, Role
+from lab.palette import PAIR_DIRECTIONS, PAIR_NAMES
 
 THE_LINE = "\N{RIGHTWARDS ARROW}line"
 """The line's name among those of hosts; no host can have it."""

@@ -240,7 +240,7 @@ class LabPage(QWidget):
             told = f"{', '.join(used[:-1])} and {used[-1]}" if len(used) > 1 else "this lab"
             self.head.say(f"A run is using {told}.")
         else:
-            own = self._lab is not None and self._lab.place == "office"
+            own = self._lab is not None and self._lab.place in ("office", "senders")
             line = (
                 "a line to the server for each office host" if own else "one line between office and server"
             )

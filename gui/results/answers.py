@@ -12,6 +12,7 @@ from gui import words
 from gui.theme.look import Look
 from gui.widgets.basic import Button, Card, Label, row
 from lab.analysis.findings import Finding
+from lab.export import titles
 
 SHORT = {
     1: "Which operations get faster?",
@@ -25,7 +26,6 @@ _FIGURES = {
     2: ("Traffic", "chart-bar-horizontal"),
     3: ("Traffic", "chart-bar-horizontal"),
 }
-_BASIS = re.compile(r" \((?=[^()]*(?:kept attempt|median|range|trial))[^()]*\)")
 _UNIT = re.compile(r"(?<=\d) (?=%|(?:ms|s|min|h|kB|MB|GB|bytes|kbit|Mbit|Gbit|bit)\b)")
 _CHART = ("Chart", "chart-line-up")
 
@@ -98,7 +98,7 @@ class _Answer(Card):
 
 def brief(text: str) -> str:
     """The sentences of an answer without what they rest on, which stands in brackets in them."""
-    return whole(_BASIS.sub("", text))
+    return whole(titles.brief(text))
 
 
 def whole(text: str) -> str:

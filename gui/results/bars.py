@@ -11,11 +11,11 @@ from PySide6.QtWidgets import QSizePolicy, QWidget
 from gui import words
 from gui.theme import marks
 from gui.theme.look import Look
-from gui.theme.palette import PAIR_DIRECTIONS, PAIR_NAMES
-from gui.widgets.axis import ticks
 from gui.widgets.chart import Copied
 from lab.analysis.cells import Cell
+from lab.axis import ticks
 from lab.model import ProxyState
+from lab.palette import PAIR_DIRECTIONS, PAIR_NAMES
 
 _NAMES, _TOTAL, _AXIS, _HEAD = 88.0, 64.0, 22.0, 22.0
 _INSIDE = ("client-proxy",)

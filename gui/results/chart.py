@@ -13,9 +13,9 @@ from PySide6.QtWidgets import QSizePolicy, QToolTip
 from gui import words
 from gui.theme import marks
 from gui.theme.look import Look
-from gui.widgets.axis import log_ticks, time_ticks
 from gui.widgets.chart import Copied
 from lab.analysis.cells import Cell
+from lab.axis import log_ticks, spread, time_label, time_ticks
 from lab.model import Line, ProxyState
 
 _LEFT_ROOM, _RIGHT_ROOM, _BOTTOM, _TOP = 52.0, 132.0, 28.0, 12.0
@@ -141,7 +141,7 @@ class TimeChart(Copied):
             painter.drawText(
                 QRectF(0, y - 8, _LEFT_ROOM - 8, 16),
                 _RIGHT,
-                words.axis_time(tick, 0 if self._log else scale.ticks[-1]),
+                time_label(tick, 0 if self._log else scale.ticks[-1]),
             )
         painter.setPen(QPen(look.colour("axis"), 1))
         base = round(plot.bottom()) + 0.5
@@ -266,25 +266,3 @@ class _Scale:
         """Where a time stands."""
         value = math.log(seconds) if self._log else seconds
         return self._plot.bottom() - self._plot.height() * (value - self._low) / (self._high - self._low)
-
-
-def spread(places: Sequence[float], step: float, low: float, high: float) -> list[float]:
-    """Move sorted places apart until none is nearer than `step`, and all are between `low` and `high`."""
-    moved = list(places)
-    for _ in range(60):
-        changed = False
-        for number in range(len(moved) - 1):
-            short = step - (moved[number + 1] - moved[number])
-            if short > 0.01:
-                moved[number] -= short / 2
-                moved[number + 1] += short / 2
-                changed = True
-        if moved and moved[-1] > high:
-            moved = [place - (moved[-1] - high) for place in moved]
-            changed = True
-        if moved and moved[0] < low:
-            moved[0] = low
-            changed = True
-        if not changed:
-            break
-    return moved

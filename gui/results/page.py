@@ -40,7 +40,7 @@ from lab.model import OPERATION_NAMES, Line
 class ResultsPage(QWidget):
     """Shows a summary. It scrolls under a fixed head.
 
-    Signals: `exported()` the run's trials are wanted as a file; `opened()` another run is wanted.
+    Signals: `exported()` the run is wanted as a file; `opened()` another run is wanted.
     """
 
     exported = Signal()

@@ -40,7 +40,7 @@ _LEFT = Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter
 
 
 class Times(QAbstractTableModel):
-    """One operation of a summary. Columns: line, each state, ratio, its range, verdict."""
+    """One operation of a summary. Columns: line, each state, ratio, its interval of 95 %, verdict."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -117,9 +117,10 @@ class Times(QAbstractTableModel):
             return ""
         if part == 0:
             return f"{_times(ratio(base.median_s, full.median_s))}×"
-        if not (base.low_s and base.high_s and full.low_s and full.high_s) or min(full.kept, base.kept) < 2:
+        against = full.against
+        if against is None or not against.low or not against.high:
             return ""
-        return f"{_times(base.low_s / full.high_s)}–{_times(base.high_s / full.low_s)}"
+        return f"{_times(1 / against.high)}–{_times(1 / against.low)}"
 
     def rowCount(self, parent: _Index = QModelIndex()) -> int:  # noqa: B008 - Qt's own signature
         return 0 if parent.isValid() else len(self.lines)

@@ -9,11 +9,11 @@ from PySide6.QtWidgets import QHBoxLayout, QSizePolicy, QWidget
 from gui import words
 from gui.theme import marks
 from gui.theme.look import Look
-from gui.theme.palette import BAND
-from gui.widgets.axis import time_ticks
 from gui.widgets.basic import Card, Elided, Label, row
+from lab.axis import time_label, time_ticks
 from lab.live import Cell, Live
 from lab.model import OPERATION_NAMES, Line, ProxyState
+from lab.palette import BAND
 
 _NAMES, _FIGURES, _AXIS = 96, 132, 22
 _MARKER = 8.0
@@ -136,7 +136,7 @@ class _Strips(QWidget):
             painter.setPen(QPen(self._look.colour("grid"), 1))
             painter.drawLine(QPointF(round(x) + 0.5, plot.top()), QPointF(round(x) + 0.5, plot.bottom()))
             painter.setPen(self._look.colour("text2"))
-            text = words.axis_time(tick, ticks[-1])
+            text = time_label(tick, ticks[-1])
             painter.drawText(QRectF(x - 40, plot.bottom() + 4, 80, 16), Qt.AlignmentFlag.AlignCenter, text)
         painter.setPen(QPen(self._look.colour("axis"), 1))
         y = round(plot.bottom()) + 0.5

@@ -13,10 +13,10 @@ from PySide6.QtWidgets import QLabel, QSizePolicy, QStackedLayout, QWidget
 
 from gui import words
 from gui.theme.look import Look
-from gui.theme.palette import PAIR_DIRECTIONS, PAIR_NAMES
 from gui.widgets.basic import Card, Label, row
 from lab.live import WINDOW_S, Curve, Live
 from lab.model import Line
+from lab.palette import PAIR_DIRECTIONS, PAIR_NAMES
 
 if TYPE_CHECKING:
     import numpy as np

@@ -9,9 +9,9 @@ from importlib import resources
 from PySide6.QtCore import QObject, Signal
 from PySide6.QtGui import QColor, QFont, QFontDatabase, QGuiApplication
 
-from gui.theme import palette
-from gui.theme.palette import Palette, StateLook
+from lab import palette
 from lab.model import ProxyState
+from lab.palette import Palette, StateLook
 
 FAMILIES = ["Inter", "Segoe UI", "Noto Sans", "Ubuntu", "DejaVu Sans"]
 MONO = ["JetBrains Mono", "Cascadia Mono", "DejaVu Sans Mono"]

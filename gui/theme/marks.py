@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from math import cos, pi, sin
-
 from PySide6.QtCore import QPointF, QRectF, Qt
 from PySide6.QtGui import QBrush, QColor, QPainter, QPainterPath, QPen, QPolygonF, QTransform
 
 from gui.theme.look import Look
-from gui.theme.palette import StateLook
+from lab import markers
+from lab.palette import StateLook
 
 OK, WARN, TROUBLE, BUSY, UNKNOWN = "ok", "warn", "trouble", "running", "unknown"
 
@@ -16,18 +15,11 @@ OK, WARN, TROUBLE, BUSY, UNKNOWN = "ok", "warn", "trouble", "running", "unknown"
 def marker(shape: str) -> QPainterPath:
     """A state's marker around the origin, of size 1."""
     path = QPainterPath()
-    if shape == "square":
-        path.addRect(QRectF(-0.42, -0.42, 0.84, 0.84))
-    elif shape == "disc":
-        path.addEllipse(QPointF(0, 0), 0.47, 0.47)
-    elif shape == "down":
-        path.addPolygon(_polygon([(-0.54, -0.42), (0.54, -0.42), (0, 0.52)]))
-    elif shape == "diamond":
-        path.addPolygon(_polygon([(0, -0.58), (0.58, 0), (0, 0.58), (-0.58, 0)]))
-    elif shape == "star":
-        path.addPolygon(_polygon(_round(10, 0.58, 0.25)))
+    corners = markers.outline(shape)
+    if corners:
+        path.addPolygon(QPolygonF([QPointF(x, y) for x, y in corners]))
     else:
-        path.addPolygon(_polygon(_round({"pentagon": 5, "hexagon": 6}[shape], 0.53)))
+        path.addEllipse(QPointF(0, 0), markers.RADIUS, markers.RADIUS)
     path.closeSubpath()
     return path
 
@@ -170,7 +162,7 @@ def _ok(painter: QPainter, look: Look, sign: str, turn: float) -> None:
 
 def _warn(painter: QPainter, look: Look, sign: str, turn: float) -> None:
     path = QPainterPath()
-    path.addPolygon(_polygon([(0, -5.6), (6, 5.2), (-6, 5.2)]))
+    path.addPolygon(QPolygonF([QPointF(0, -5.6), QPointF(6, 5.2), QPointF(-6, 5.2)]))
     path.closeSubpath()
     warn = look.colour("warn")
     pen = QPen(warn, 1.8)
@@ -215,19 +207,6 @@ def _cross(painter: QPainter, hue: QColor, centre: QPointF, reach: float, width:
     x, y = centre.x(), centre.y()
     painter.drawLine(QPointF(x - reach, y - reach), QPointF(x + reach, y + reach))
     painter.drawLine(QPointF(x - reach, y + reach), QPointF(x + reach, y - reach))
-
-
-def _round(corners: int, outer: float, inner: float | None = None) -> list[tuple[float, float]]:
-    points = []
-    for n in range(corners):
-        reach = outer if inner is None or n % 2 == 0 else inner
-        angle = 2 * pi * n / corners - pi / 2
-        points.append((reach * cos(angle), reach * sin(angle)))
-    return points
-
-
-def _polygon(points: list[tuple[float, float]]) -> QPolygonF:
-    return QPolygonF([QPointF(x, y) for x, y in points])
 
 
 def _scaled(path: QPainterPath, size: float) -> QPainterPath:

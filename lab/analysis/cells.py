@@ -6,16 +6,10 @@ import statistics
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 
+from lab.analysis import robust, spread
+from lab.analysis.comparing import Comparison, compare
 from lab.events import RunStarted, Standing, TrialFinished
-from lab.model import OPERATIONS, PAIRS, Line, ProxyState, Treatment, Trial
-
-LEAST_DIFFERENCE_S = 0.020
-"""Medians closer than this are never called different."""
-STRAY_BYTES = 500
-"""Fewer bytes on a pair are stray packets (a late close, a retransmission), no use of it."""
-
-LEAST_KEPT = 2
-"""With fewer kept attempts a cell is not compared."""
+from lab.model import DISABLED, OPERATIONS, PAIRS, Line, ProxyState, Treatment, Trial
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,6 +20,10 @@ class Cell:
     or per traffic launch where a cell has nothing else. `None` is unknown. `planned` counts the attempts that
     may be kept; `kept`, `void`, `failed` and `excluded` are those of them that are finished. `traffic_trials`
     says how many trials the bytes rest on.
+
+    `times` are the kept attempts in the plan's order. `geometric_s` is their geometric mean, with its interval
+    of 95 % (`mean_low_s`, `mean_high_s`) from `spread`; `middle` is there from 12 attempts on. `against` holds
+    the cell against the base state. A `published` cell has one time, `median_s`, and no attempts.
     """
 
     line: Line
@@ -45,6 +43,15 @@ class Cell:
     relayed_bytes: int | None = None
     direct_bytes: int | None = None
     verdict: str = "too-few"
+    times: tuple[float, ...] = ()
+    mean_s: float | None = None
+    geometric_s: float | None = None
+    mean_low_s: float | None = None
+    mean_high_s: float | None = None
+    spread: spread.Spread | None = None
+    middle: robust.Middle | None = None
+    against: Comparison | None = None
+    published: bool = False
 
     @property
     def state(self) -> str:
@@ -63,51 +70,44 @@ def cells(
     *,
     tool_start_s: float = 0.0,
     excluded: Collection[int] = (),
+    base: ProxyState = DISABLED,
 ) -> tuple[Cell, ...]:
     """Every cell of the plan, by line, operation and state in the experiment's order.
 
     `tool_start_s` is the measured cost of starting the tool: no smaller difference is called one.
-    `excluded` are numbers of trials that a person or a rule left out. The order of `results` does not matter.
+    `excluded` are numbers of trials that a person or a rule left out; `base` is the state that the others are
+    held against. The order of `results` does not matter.
     """
     finished = {result.trial: result for result in results}
     planned: dict[Treatment, list[Trial]] = {}
     for trial in started.trials:
         planned.setdefault(trial.treatment, []).append(trial)
     rows = {treatment: _row(treatment, trials, finished, excluded) for treatment, trials in planned.items()}
-    ordered = sorted(rows, key=_rank(started))
-    return tuple(_judged(rows[treatment], rows, tool_start_s) for treatment in ordered)
+    ordered = [rows[treatment] for treatment in sorted(rows, key=_rank(started))]
+    return judged(ordered, tool_start_s=tool_start_s, base=base)
 
 
-def compared(cell: Cell, base: Cell, tool_start_s: float = 0.0) -> str:
-    """`faster`, `slower`, `no-difference` or `too-few`: `cell` held against `base`.
-
-    A difference needs ranges that do not overlap, and medians apart by 20 ms and by more than a tool's start.
-    An operation that sends nothing cannot be changed by a line or a proxy: what differs there is the client's
-    own unrest, and is never called a difference.
-    """
-    if min(cell.kept, base.kept) < LEAST_KEPT:
-        return "too-few"
-    if cell.median_s is None or base.median_s is None:
-        return "too-few"
-    if _silent(cell) and _silent(base):
-        return "no-difference"
-    apart = abs(cell.median_s - base.median_s)
-    if apart < LEAST_DIFFERENCE_S or apart <= tool_start_s:
-        return "no-difference"
-    if _below(cell, base):
-        return "faster"
-    return "slower" if _below(base, cell) else "no-difference"
-
-
-def _silent(cell: Cell) -> bool:
-    counts = list(cell.bytes.values())
-    return bool(counts and cell.traffic_trials) and all(
-        count is not None and count <= STRAY_BYTES for count in counts
+def judged(
+    rows: Sequence[Cell], *, tool_start_s: float = 0.0, base: ProxyState = DISABLED
+) -> tuple[Cell, ...]:
+    """The same cells with the spread of their operation, intervals, and each held against the base state."""
+    spreads: dict[tuple[Line, str, ProxyState], spread.Spread | None] = {}
+    for name in dict.fromkeys(row.operation for row in rows):
+        same = [row for row in rows if row.operation == name]
+        found = spread.spreads([row.times for row in same])
+        spreads.update(
+            {(row.line, row.operation, row.proxy): one for row, one in zip(same, found, strict=True)}
+        )
+    known = [_estimated(row, spreads[row.line, row.operation, row.proxy]) for row in rows]
+    places = {(row.line, row.operation, row.proxy): row for row in known}
+    return tuple(
+        _judged(row, places.get((row.line, row.operation, base)), tool_start_s=tool_start_s) for row in known
     )
 
 
-def _below(one: Cell, other: Cell) -> bool:
-    return one.high_s is not None and other.low_s is not None and one.high_s < other.low_s
+def compared(cell: Cell, base: Cell, tool_start_s: float = 0.0) -> str:
+    """`faster`, `slower`, `no-difference` or `too-few`: the verdict of `lab.analysis.comparing.compare`."""
+    return compare(cell, base, tool_start_s).verdict
 
 
 def _rank(started: RunStarted) -> _Rank:
@@ -169,6 +169,7 @@ def _row(
         median_s=statistics.median(times) if times else None,
         low_s=min(times, default=None),
         high_s=max(times, default=None),
+        times=tuple(times),
         bytes={},
     )
     return _with_traffic(row, kept or launches)
@@ -194,14 +195,30 @@ def _median(counts: Iterable[int | None]) -> int | None:
     return round(statistics.median(known)) if known else None
 
 
-def _judged(row: Cell, rows: dict[Treatment, Cell], tool_start_s: float) -> Cell:
-    return replace(row, verdict=_verdict(row, rows, tool_start_s))
+def _estimated(row: Cell, scatter: spread.Spread | None) -> Cell:
+    if not row.times:
+        return replace(row, spread=scatter)
+    mean_s = spread.geometric(row.times)
+    low, high = spread.interval(mean_s, row.kept, scatter) if scatter else (None, None)
+    return replace(
+        row,
+        mean_s=statistics.fmean(row.times),
+        geometric_s=mean_s,
+        mean_low_s=low,
+        mean_high_s=high,
+        spread=scatter,
+        middle=robust.middle(row.times),
+    )
 
 
-def _verdict(row: Cell, rows: dict[Treatment, Cell], tool_start_s: float) -> str:
-    if not row.kept:
-        return "void" if row.void and not row.failed else "too-few"
-    if not row.proxy.enabled:
-        return "base"
-    base = rows.get(Treatment(line=row.line, operation=row.operation, state=ProxyState(full=None)))
-    return "too-few" if base is None else compared(row, base, tool_start_s)
+def _judged(row: Cell, base: Cell | None, *, tool_start_s: float) -> Cell:
+    if base is not None and base.proxy == row.proxy:
+        return replace(row, verdict="base" if row.median_s is not None else _unmeasured(row))
+    against = compare(row, base, tool_start_s) if base is not None else None
+    if row.median_s is None:
+        return replace(row, verdict=_unmeasured(row), against=against)
+    return replace(row, verdict=against.verdict if against else "too-few", against=against)
+
+
+def _unmeasured(row: Cell) -> str:
+    return "void" if row.void and not row.failed else "too-few"

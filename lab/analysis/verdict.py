@@ -3,24 +3,41 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from lab.analysis import words
 from lab.analysis.cells import Cell
+from lab.analysis.comparing import CHANCE
+from lab.analysis.sentences import unclear
 from lab.analysis.view import Use, View, comparable_lines, rate_key
 from lab.model import Line, ProxyState
 
 
 def verdict(view: View) -> str:
-    """The title, from the verdicts of the fullest state that was compared. Always a whole sentence."""
+    """The title, from the verdicts of the fullest state that was compared. Always a whole sentence.
+
+    The lines of an operation are one family (Holm); a published difference that may be chance is none here.
+    """
     proxy = _fullest(view)
     if proxy is None:
         return "Not enough kept attempts to say whether the proxy pays."
-    gaining = [name for name in view.operations if _verdicts(view, name, proxy, "faster")]
+    held = _sure(view.corrected(lambda cell: cell.proxy == proxy))
+    gaining = [name for name in held.operations if _verdicts(held, name, proxy, "faster")]
     if not gaining:
-        return f"{words.capital(words.cache(proxy))} made no operation faster on {_measured(view, proxy)}."
-    main = _leading(view, gaining, proxy)
-    alike = [name for name in gaining if _pattern(view, name, proxy) == _pattern(view, main, proxy)]
-    return _where(view, main, alike, proxy)
+        return f"{words.capital(words.cache(proxy))} made no operation faster on {_measured(held, proxy)}."
+    main = _leading(held, gaining, proxy)
+    alike = [name for name in gaining if _pattern(held, name, proxy) == _pattern(held, main, proxy)]
+    return _where(held, main, alike, proxy)
+
+
+def _sure(view: View) -> View:
+    cells = [
+        replace(cell, verdict="no-difference")
+        if cell.published and cell.against and abs((cell.against.ratio or 1.0) - 1) < CHANCE
+        else cell
+        for cell in view.cells
+    ]
+    return replace(view, cells=tuple(cells))
 
 
 def _fullest(view: View) -> ProxyState | None:
@@ -64,11 +81,32 @@ def _where(view: View, operation: str, alike: Sequence[str], proxy: ProxyState) 
     up_to = f"Up to {words.line(gains[-1])}{comma} {cache} pays for {name}."
     if len(cells) == 1:
         return f"On {words.line(gains[-1])} {cache} pays for {name}."
+    others = _others(view, [key for key in view.operations if key not in alike], proxy)
+    if others:
+        up_to = f"{up_to.removesuffix('.')}, {others}."
     if len(gains) == len(cells):
         return up_to
     rest = cells[len(gains) :]
-    seen = _rest_text({verdict for _, verdict in rest})
+    names = {line for line, _ in rest}
+    doubtful = any(
+        unclear(cell)
+        for cell in view.judged(operation, "no-difference")
+        if cell.line in names and cell.proxy == proxy
+    )
+    seen = "it is not clear" if doubtful else _rest_text({verdict for _, verdict in rest})
     return f"{up_to} From {words.line(rest[0][0])} on {seen}."
+
+
+def _others(view: View, operations: Sequence[str], proxy: ProxyState) -> str:
+    """`up to 1/2 Mbit/s for Get`: operations that gain up to another rate."""
+    ends: dict[Line, list[str]] = {}
+    for name in operations:
+        cells = _pattern(view, name, proxy)
+        gains = [line for line, verdict in cells if verdict == "faster"]
+        if gains and [line for line, _ in cells[: len(gains)]] == gains:
+            ends.setdefault(gains[-1], []).append(words.operation(name))
+    told = [f"up to {words.line(line)} for {words.listed(names)}" for line, names in ends.items()]
+    return words.listed(told)
 
 
 def _rest_text(verdicts: set[str]) -> str:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
-from lab.analysis.cells import STRAY_BYTES, Cell, compared
+from lab.analysis import spread
+from lab.analysis.cells import Cell
+from lab.analysis.comparing import STRAY_BYTES, Comparison, compare
 from lab.model import Line, ProxyState
 
 
@@ -29,11 +31,18 @@ class Use(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class View:
-    """The cells of a run, looked at from the questions' side."""
+    """The cells of a run, looked at from the questions' side.
+
+    Of published figures `uses` holds what their text says of operations without their traffic, `why` how it is
+    known, and `volumes` what it says of traffic, in whole sentences.
+    """
 
     cells: tuple[Cell, ...]
     classes: Mapping[str, str] = field(default_factory=dict)
     tool_start_s: float = 0.0
+    uses: Mapping[str, Use] = field(default_factory=dict)
+    why: str = ""
+    volumes: tuple[str, ...] = ()
 
     @property
     def operations(self) -> tuple[str, ...]:
@@ -82,10 +91,38 @@ class View:
 
     def compared(self, cell: Cell, base: Cell) -> str:
         """One cell against another by the rule of the verdicts."""
-        return compared(cell, base, self.tool_start_s)
+        return compare(cell, base, self.tool_start_s).verdict
+
+    def held(self, pairs: Sequence[tuple[Cell, Cell]]) -> tuple[Comparison, ...]:
+        """Each first cell against its second, corrected for their number: one family of comparisons (Holm)."""
+        return _corrected([compare(cell, base, self.tool_start_s) for cell, base in pairs])
+
+    def corrected(self, of: Callable[[Cell], bool] = lambda cell: True, *, together: bool = False) -> View:
+        """The same with the verdicts of enabled cells that pass `of` corrected for their number (Holm).
+
+        Each operation is a family, since a sentence speaks of one; `together` makes all of them one.
+        """
+        families: dict[str, list[Cell]] = {}
+        for cell in self.cells:
+            if cell.proxy.enabled and cell.against is not None and of(cell):
+                families.setdefault("" if together else cell.operation, []).append(cell)
+        verdicts: dict[int, str] = {}
+        for family in families.values():
+            found = _corrected([cell.against for cell in family if cell.against is not None])
+            verdicts |= {
+                id(cell): one.verdict
+                for cell, one in zip(family, found, strict=True)
+                if one.verdict != "too-few"
+            }
+        return replace(
+            self,
+            cells=tuple(replace(cell, verdict=verdicts.get(id(cell), cell.verdict)) for cell in self.cells),
+        )
 
     def use(self, operation: str) -> Use:
         """What the operation does with the proxy."""
+        if operation in self.uses:
+            return self.uses[operation]
         seen = [cell for cell in self.enabled(operation) if cell.traffic_trials]
         if not seen:
             return Use.UNKNOWN
@@ -104,6 +141,8 @@ class View:
 
         Where none is served, the largest of those that pass through; `None` if no trial has its traffic.
         """
+        if self.uses:
+            return next((name for name in self.operations if self.use(name) is Use.SERVED), None)
         for uses in ((Use.SERVED,), (Use.PASSES, Use.UNSEEN), tuple(Use)):
             names = [name for name in self.operations if self.use(name) in uses and self._weight(name)]
             if names:
@@ -112,6 +151,18 @@ class View:
 
     def _weight(self, operation: str) -> int:
         return max((_all(cell) for cell in self.of(operation)), default=0)
+
+
+def _corrected(comparisons: Sequence[Comparison]) -> tuple[Comparison, ...]:
+    """Holm's correction of these; what is then no longer clear shows no difference."""
+    known = [one.p for one in comparisons if one.p is not None]
+    corrected = iter(spread.holm(known))
+    found = []
+    for one in comparisons:
+        p = next(corrected) if one.p is not None else None
+        unclear = p is not None and p >= 1 - spread.LEVEL and one.verdict in ("faster", "slower")
+        found.append(replace(one, p=p, verdict="no-difference") if unclear else one)
+    return tuple(found)
 
 
 def slowest(lines: Iterable[Line]) -> Line | None:

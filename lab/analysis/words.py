@@ -7,7 +7,11 @@ from math import isfinite
 
 from lab import units
 from lab.analysis.cells import Cell
+from lab.analysis.comparing import Comparison
 from lab.model import OPERATION_NAMES, Line, ProxyState
+
+NO_NUMBER = "—"
+"""The headline of an answer that the run does not give."""
 
 QUESTIONS = {
     1: "Which operations get faster with the proxy, and how much?",
@@ -29,6 +33,17 @@ def listed(words: Sequence[str]) -> str:
     if len(words) < 2:
         return "".join(words)
     return f"{', '.join(words[:-1])} and {words[-1]}"
+
+
+def once(parts: Sequence[str]) -> list[str]:
+    """The same parts, each without its first word where that of the part before is the same."""
+    first = ""
+    found = []
+    for part in parts:
+        verb, _, rest = part.partition(" ")
+        found.append(rest if verb == first else part)
+        first = verb
+    return found
 
 
 def duration(seconds: float) -> str:
@@ -84,6 +99,13 @@ def line(value: Line) -> str:
     return units.line_text(value) if value.limited else "the line as it is"
 
 
+def medians(*cells: Cell) -> str:
+    """What times rest on: `medians of 3 kept attempts`; `published`."""
+    if any(cell.published for cell in cells):
+        return "published"
+    return f"median{'s' * (len(cells) > 1)} of {attempts(*cells)}"
+
+
 def attempts(*cells: Cell) -> str:
     """What medians rest on, in words: `3 kept attempts`, `2 to 3 kept attempts`."""
     low, high = min(cell.kept for cell in cells), max(cell.kept for cell in cells)
@@ -103,7 +125,34 @@ def span(cell: Cell) -> str:
 
 
 def rests(*cells: Cell) -> str:
-    """What a sentence rests on: `medians of 3 kept attempts, ranges 800–840 ms and …`."""
-    many = len(cells) > 1
+    """What a sentence rests on: `medians of 3 kept attempts, ranges 800–840 ms and …`; `published`."""
+    if any(cell.published for cell in cells):
+        return "published"
     spans = listed([span(cell) for cell in cells])
-    return f"median{'s' * many} of {attempts(*cells)}, range{'s' * many} {spans}"
+    return f"{medians(*cells)}, range{'s' * (len(cells) > 1)} {spans}"
+
+
+def percent(share: float) -> str:
+    """A share or a change in percent, whole; what lies half-way keeps its half: `9 %`, `10.5 %`, `0.4 %`."""
+    if not isfinite(share) or share >= 100:
+        return "many times"
+    value = f"{100 * share:.1f}"
+    if abs(100 * share) < 0.95 or value.endswith(".5"):
+        return f"{value} %"
+    return f"{100 * share:.0f} %"
+
+
+def change(factor: float) -> str:
+    """A change of time: `3 % slower`, `9 % faster`, `no slower` for none."""
+    if factor == 1:
+        return "no slower"
+    return f"{percent(abs(factor - 1))} {'slower' if factor > 1 else 'faster'}"
+
+
+def sure(one: Comparison | None) -> str:
+    """The interval of a ratio, as times faster or slower, in brackets: ` (95 %: 7.2–7.6×)`; empty for none."""
+    if one is None or one.ratio is None or one.low is None or one.high is None:
+        return ""
+    low, high = (1 / one.high, 1 / one.low) if one.ratio < 1 else (one.low, one.high)
+    ends = dict.fromkeys(f"{end:.2f}" if end < 1.995 else times(end).removesuffix("×") for end in (low, high))
+    return f" (95 %: {'–'.join(ends)}×)"

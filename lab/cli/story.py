@@ -51,20 +51,23 @@ def code_of(summary: Summary) -> int:
     return trouble.DONE if summary.complete else trouble.INCOMPLETE
 
 
-def report(summary: Summary, path: Path, out: Console) -> None:
-    """Tables, answers, and where the run file is. Silent if nobody reads any more."""
+def report(summary: Summary, path: Path | None, out: Console) -> None:
+    """Tables, answers, and where the run file is, if it has one. Silent if nobody reads any more."""
     try:
         _report(summary, path, out)
     except (OSError, ValueError):
         out.quiet = True
 
 
-def _report(summary: Summary, path: Path, out: Console) -> None:
+def _report(summary: Summary, path: Path | None, out: Console) -> None:
     started = summary.started
     out.print()
     out.print(Text(summary.verdict, style="bold"), soft_wrap=not out.is_terminal)
+    if summary.choice is not None:
+        out.print(summary.choice.text, soft_wrap=not out.is_terminal)
     out.print(
-        f"{started.experiment.name}, run {started.run}, {started.at[:16].replace('T', ' ')} UTC: "
+        summary.source
+        or f"{started.experiment.name}, run {started.run}, {started.at[:16].replace('T', ' ')} UTC: "
         f"{summary.outcome if summary.finished else 'still running'}. Trials: {tables.proven(summary)}.",
         soft_wrap=not out.is_terminal,
     )
@@ -79,13 +82,21 @@ def _report(summary: Summary, path: Path, out: Console) -> None:
     for finding in summary.findings:
         out.print(Text(f"{finding.question}. {finding.asked}", style="bold"))
         out.print(f"   {finding.text}", soft_wrap=not out.is_terminal)
+        for sentence in finding.more:
+            out.print(f"   - {sentence.text}", soft_wrap=not out.is_terminal)
+    if (models := tables.models(summary)) is not None:
+        out.print()
+        out.print(models)
     if summary.proved:
         out.print()
         out.print(tables.lines(summary.proved.values()))
+    for remark in tables.remarks(summary):
+        out.print(remark, soft_wrap=not out.is_terminal)
     if summary.overhead_s is not None:
         out.print(f"Preparing took {summary.overhead_s:.2f} s per trial on average.")
-    out.print()
-    out.print(where(path), soft_wrap=True)
+    if path is not None:
+        out.print()
+        out.print(where(path), soft_wrap=True)
 
 
 def where(path: Path) -> str:

@@ -12,7 +12,9 @@ from rich.table import Table
 from rich.text import Text
 
 from lab.analysis import words
-from lab.analysis.cells import LEAST_KEPT, Cell
+from lab.analysis.before_after import Pairs
+from lab.analysis.cells import Cell
+from lab.analysis.comparing import LEAST_KEPT
 from lab.analysis.summary import Summary
 from lab.analysis.view import View
 from lab.cli.plain import plain
@@ -58,24 +60,48 @@ def results(summary: Summary) -> Iterable[Table]:
     """One table per line: operations by proxy states, and the fullest state against none."""
     view = View(cells=summary.cells, classes=summary.started.classes, tool_start_s=summary.tool_start_s)
     for line in view.lines:
-        yield _results(view, line, summary.started.experiment.operations)
+        yield _results(view, line, summary.started.experiment.operations, summary.base)
 
 
-def _results(view: View, line: Line, operations: Sequence[str]) -> Table:
+def remarks(summary: Summary) -> Iterable[str]:
+    """What is to be known of the run beside its answers: what was left out, what stands out, what drifted."""
+    for trial, reason in summary.excluded.items():
+        yield f"Left out: trial {trial}{f' ({reason})' if reason else ''}."
+    for one in summary.outliers:
+        cell = trial_words(one.treatment.operation, one.treatment.state, one.treatment.line)
+        yield (
+            f"Unlike the others: trial {one.trial} ({cell}) took "
+            f"{words.duration(one.wall_s)}, the other attempts {words.duration(one.others_s)}. "
+            f"It is counted; to leave it out: show RUN --exclude {one.trial} REASON."
+        )
+    seen = [one for one in summary.drifts if one.seen]
+    for drift in seen:
+        yield (
+            f"Drift: {words.operation(drift.operation)} became {words.change(drift.factor)} from the first trial to "
+            f"the last (95 %: {words.change(drift.low)} to {words.change(drift.high)})."
+        )
+    if summary.drifts and not seen:
+        yield "No drift was seen from the first trial to the last."
+
+
+def _results(view: View, line: Line, operations: Sequence[str], base: ProxyState) -> Table:
     states = sorted(
         {cell.proxy for cell in view.cells if cell.line == line},
         key=lambda proxy: -1.0 if proxy.full is None else proxy.full,
     )
-    fullest = states[-1] if states and states[-1].enabled and not states[0].enabled else None
+    others = [proxy for proxy in states if proxy != base]
+    fullest = others[-1] if base in states and others and others[-1].enabled else None
     table = _table(words.line(line))
     table.add_column("operation", no_wrap=True)
     for proxy in states:
         table.add_column(proxy.key, justify="right", no_wrap=True)
     if fullest is not None:
-        table.add_column(f"{fullest.key} against disabled", no_wrap=True)
+        table.add_column(f"{fullest.key} against {base.key}", no_wrap=True)
     for name in dict.fromkeys((*(cell.operation for cell in view.cells), *operations)):
         row = [_time(view, view.at(name, line, proxy), name) for proxy in states]
-        last = [_against(view, view.at(name, line, fullest))] if fullest is not None else []
+        last = []
+        if fullest is not None:
+            last = [_against(view.at(name, line, fullest), view.at(name, line, base))]
         table.add_row(words.operation(name), *row, *last)
     return table
 
@@ -83,24 +109,71 @@ def _results(view: View, line: Line, operations: Sequence[str]) -> Table:
 def _time(view: View, cell: Cell | None, operation: str) -> Text:
     if view.classes.get(operation) == "n/a":
         return Text("n/a")
-    if cell is None or not cell.planned:
+    if cell is None or (not cell.planned and not cell.published):
         return Text("—")
     if cell.median_s is None:
         return Text("failed" if cell.failed else "no proof" if cell.void else "")
     told = words.duration(cell.median_s)
-    return Text(told if cell.kept >= LEAST_KEPT else f"{told} ({cell.kept} kept)")
+    return Text(told if cell.published or cell.kept >= LEAST_KEPT else f"{told} ({cell.kept} kept)")
 
 
-def _against(view: View, cell: Cell | None) -> Text:
-    if cell is None or not cell.planned:
+def _against(cell: Cell | None, base: Cell | None) -> Text:
+    if cell is None or (not cell.planned and not cell.published):
         return Text("—")
-    if not cell.kept and not cell.void:
+    if not cell.kept and not cell.void and not cell.published:
         return Text("")
     if cell.verdict not in _STYLES:
-        return Text(_VERDICTS.get(cell.verdict, cell.verdict))
-    there, here = view.against(cell).median_s or 0.0, cell.median_s or 0.0
+        return Text(f"{_VERDICTS.get(cell.verdict, cell.verdict)}{_more(cell)}")
+    there, here = base.median_s if base and base.median_s else 0.0, cell.median_s or 0.0
     value = words.times(words.ratio(max(here, there), min(here, there)))
-    return Text(f"{value} {cell.verdict}", style=_STYLES[cell.verdict])
+    return Text(f"{value} {cell.verdict}{words.sure(cell.against)}", style=_STYLES[cell.verdict])
+
+
+def _more(cell: Cell) -> str:
+    """What would have been seen, or how many attempts would tell."""
+    against = cell.against
+    if cell.verdict == "no-difference" and against is not None and against.smallest is not None:
+        return f" ({words.percent(against.smallest)} would show)"
+    if cell.verdict == "too-few" and against is not None and against.needed is not None:
+        return f" ({against.needed} kept would tell)"
+    return ""
+
+
+def pairs(one: Pairs) -> Table:
+    """Published figures before and after."""
+    table = _table("")
+    table.add_column("case")
+    for head in (f"{one.before}, {one.unit}", f"{one.after}, {one.unit}", "gain"):
+        table.add_column(head, justify="right", no_wrap=True)
+    for row in one.rows:
+        table.add_row(row.case, f"{row.before:g}", f"{row.after:g}", words.percent(one.gain(row)))
+    return table
+
+
+def models(summary: Summary) -> Table | None:
+    """How times follow from lines, per operation and state; None where no model has a residual."""
+    known = [one for one in summary.models if one.fit.residual is not None]
+    if not known:
+        return None
+    table = _table("time = fixed + round trips × round-trip time + volume ÷ rate, or a floor")
+    for head in ("operation", "state"):
+        table.add_column(head, no_wrap=True)
+    for head in ("fixed", "round trips", "down, fitted", "down, counted", "up, fitted", "floor", "residual"):
+        table.add_column(head, justify="right", no_wrap=True)
+    for one in known:
+        fit = one.fit
+        table.add_row(
+            words.operation(one.operation),
+            one.proxy.key,
+            words.duration(fit.fixed_s),
+            "—" if fit.round_trips is None else f"{fit.round_trips:.1f}",
+            words.amount(round(fit.down_bytes)),
+            "—" if one.counted_down_bytes is None else words.amount(one.counted_down_bytes),
+            "—" if fit.up_bytes is None else words.amount(round(fit.up_bytes)),
+            "—" if fit.floor_s is None else words.duration(fit.floor_s),
+            words.percent(fit.residual or 0.0),
+        )
+    return table
 
 
 def lines(proved: Iterable[LineProved]) -> Table:

@@ -93,14 +93,16 @@ def _leased(lab: Lab, host: Host, experiment: Experiment) -> Iterator[tuple[str,
     soon = f"{OUTLASTS_S:.0f} s"
     shaped = [line for line in experiment.lines if line.limited or line.delayed]
     if host in lab.holders and shaped:
-        far = (Role.SERVER,) if lab.place == "office" else (Role.CLIENT, Role.PROXY)
+        own = lab.place in ("office", "senders") and host.role is not Role.SERVER
+        far = (Role.SERVER,) if own else (Role.CLIENT, Role.PROXY)
         to = ", ".join(
             address
             for one in lab.hosts
             for address in (one.address, one.address6)
             if address and one.role in far
         )
-        whose = "this host's own line, not shared," if lab.place == "office" else "the line"
+        part = {True: " (upload)", False: " (download)"}[own] if lab.place == "senders" else ""
+        whose = f"this host's own line{part}, not shared," if own else f"the line{part}"
         yield (
             f"{whose} towards {to} limited (tc, a device ifb): {'; '.join(map(units.line_text, shaped))}",
             "our queues deleted after each trial; what stood there before is back",

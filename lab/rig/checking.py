@@ -78,7 +78,7 @@ def _host(one: Connected, lab: Lab) -> Iterator[Checked]:
             f'Write root = "sudo" (or "doas", or "direct") under [hosts.{one.name}].',
         )
     elif one.root is None:
-        yield from _without_root(one)
+        yield from _without_root(one, lab)
     elif one.root.notice:
         yield Checked(one.name, True, one.root.notice)
     yield from _left(one)
@@ -105,7 +105,7 @@ def _windows(one: Connected, holds: bool) -> Iterator[Checked]:
     yield Checked(one.name, True, "bytes that arrive on Windows are counted by a router, if they pass one")
 
 
-def _without_root(one: Connected) -> Iterator[Checked]:
+def _without_root(one: Connected, lab: Lab) -> Iterator[Checked]:
     """What cannot be had from a host on which nothing may be changed, and why."""
     advice = f'If it is wanted: root = "sudo" (or "doas", or "direct") under [hosts.{one.name}].'
     why = "since no way to become root is given"
@@ -114,7 +114,12 @@ def _without_root(one: Connected) -> Iterator[Checked]:
     if one.host.role is Role.PROXY and one.host.cache:
         text = f"the cache is filled and purged only where {one.facts.get('user')} may write in it, {why}"
         yield Checked(one.name, True, text, advice)
-    yield Checked(one.name, True, f"bytes that arrive here are not counted, {why}", advice)
+    counting = [host.name for host in lab.having(Role.ROUTER) if host.root != "none"]
+    if counting:
+        text = f"bytes that arrive here are counted on {counting[0]} if they pass it, {why}"
+        yield Checked(one.name, True, text)
+    else:
+        yield Checked(one.name, True, f"bytes that arrive here are not counted, {why}", advice)
 
 
 def _left(one: Connected) -> Iterator[Checked]:
@@ -189,7 +194,7 @@ def _line(lab: Lab, experiment: Experiment | None, stop: Stop, passwords: Passwo
             # What can be agreed to is asked before a run, and is no reason against one.
             line = HeldLine(hosts, replace=True, place=lab.place)
             for name, word in line.checks(stop).items():
-                what = "the line" if line.shared else "this host's own line (per host, not shared)"
+                what = line.what(name)
                 yield Checked(
                     name,
                     not word["refuse"],

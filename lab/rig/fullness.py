@@ -152,7 +152,7 @@ class Fullness:
         with self._agent.stream("cache.list", self._where) as listing:
             for event, data in listing:
                 if event == "objects":
-                    ours = [one for one in data["objects"] if one["url"].startswith(self.origin)]
+                    ours = [one for one in data["objects"] if _bare(one["url"]).startswith(self.origin)]
                     found.update((one["key"], one) for one in ours)
                     others += len(data["objects"]) - len(ours)
                 stop.check()
@@ -168,6 +168,11 @@ class Fullness:
             self._agent.ask(
                 "cache.purge", {**self._where, "urls": urls[begin : begin + CHUNK]}, timeout_s=240, stop=stop
             )
+
+
+def _bare(url: str) -> str:
+    """Squid and nginx write an IPv6 address with its brackets, Apache and `Workplace.origin` without."""
+    return url.replace("[", "").replace("]", "")
 
 
 def _where(cache: Cache, proxy: Connected) -> dict[str, Any]:

@@ -85,7 +85,8 @@ def _programs(one: Connected, lab: Lab) -> Iterator[Checked]:
     for need in wanted:
         if need not in word["missing"]:
             version = one.facts.get("tools", {}).get(need)
-            yield Checked(one.name, True, f"{NAMES[need]}: {version or 'there'}")
+            instead = "not there; iptables counts instead" if need == "nft" else "there"
+            yield Checked(one.name, True, f"{NAMES[need]}: {version or instead}")
         elif need in word["unknown"]:
             yield Checked(one.name, False, f"{NAMES[need]} is missing", f"Install {NAMES[need]} there.")
         else:

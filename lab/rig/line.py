@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from lab.agents import Agent
 from lab.errors import HostLacks, HostTrouble, TrialFailed
 from lab.events import LineProved
 from lab.model import Line, Role
+from lab.rig import readback
 from lab.rig.hosts import Connected, everywhere, in_role, only
+from lab.rig.readback import Readback
 from lab.stop import Stop
 
 PROBE_S = 2.0
@@ -24,40 +26,6 @@ PING_HEADERS = 42
 """UDP, IPv4 and Ethernet headers of a ping."""
 PING_LOAD = 0.1
 """Pings use at most this share of the slower direction."""
-
-
-@dataclass(frozen=True, slots=True)
-class Readback:
-    """What the kernel says is applied. Rates in bit/s, None where nothing limits."""
-
-    upload_bps: int | None
-    download_bps: int | None
-    delay_s: float
-    jitter_s: float
-    loss: float
-    dropped: int
-    method: str
-    applied: bool = True
-    queue_upload_bytes: int | None = None
-    queue_download_bytes: int | None = None
-
-    def matches(self, line: Line) -> bool:
-        """True if this is exactly the line asked."""
-        if not line.limited and not line.delayed:
-            return self.upload_bps is None and self.download_bps is None and not self.applied
-        queues = (self.queue_upload_bytes, self.queue_download_bytes)
-        wanted = tuple(
-            line.queue_for(rate) if rate else None for rate in (line.upload_bps, line.download_bps)
-        )
-        return (
-            self.applied
-            and (queues == wanted or not line.limited)
-            and self.upload_bps == line.upload_bps
-            and self.download_bps == line.download_bps
-            and abs(self.delay_s - line.delay_s) < 1e-4
-            and abs(self.jitter_s - line.jitter_s) < 1e-4
-            and abs(self.loss - line.loss) < 1e-4
-        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +57,7 @@ class HeldLine:
     """The line between the office hosts and the server, held at `place` (one of `lab.model.PLACES`).
 
     On the server or a router it is one line that all office hosts share; at the office each host has its own.
+    Of `senders`, the server holds the download, shared, and each office host its own upload.
     With `replace`, which is given only after the user agreed, queues that somebody set up on the device are
     replaced for as long as a line is applied.
     """
@@ -99,7 +68,12 @@ class HeldLine:
         self.place = place or ("router" if routers else "server")
         self._office = in_role(hosts, Role.CLIENT) + in_role(hosts, Role.PROXY)
         self._router = routers[0].name if routers else ""
-        self.holders = {"server": (self.server,), "router": routers[:1]}.get(self.place, self._office)
+        self.holders = {
+            "server": (self.server,),
+            "router": routers[:1],
+            "office": self._office,
+            "senders": (self.server, *self._office),
+        }[self.place]
         self._exempt = [entry for one in hosts for entry in one.exempt()]
         self._replace = replace
         # Those behind a UNIX socket have no SSH on any network; of the others it must be known what to leave alone.
@@ -122,6 +96,19 @@ class HeldLine:
     def shared(self) -> bool:
         """True if all office hosts share this line."""
         return len(self.holders) < 2
+
+    def what(self, name: str) -> str:
+        """What a host of this name limits, in words."""
+        if self.shared:
+            return "the line"
+        if self.place == "senders":
+            return "the download" if name == self.server.name else "its own upload (per host, not shared)"
+        return "its own line (per host, not shared)"
+
+    def probers(self, client: Connected) -> tuple[Connected, ...]:
+        """The hosts from which it is to be probed; the client's probe comes last, and is the one that stays."""
+        others = () if self.shared else [one for one in reversed(self._office) if one is not client]
+        return (*others, client)
 
     @property
     def office(self) -> list[str]:
@@ -228,14 +215,20 @@ class HeldLine:
             return self.read(stop)
         self.applied = line
         requests = [(one, one.privileged, "line.apply", self._wanted(one, line)) for one in self._held()]
-        return _together({name: _readback(word) for name, word in everywhere(requests, stop).items()})
+        return self._joined({name: readback.of(word) for name, word in everywhere(requests, stop).items()})
 
     def read(self, stop: Stop) -> Readback:
         """What the kernels say now; of several, one that matches only if all are the same."""
         words = everywhere(self._asked_of_holders("line.read"), stop)
-        reads = {name: _readback(word) for name, word in words.items()}
+        reads = {name: readback.of(word) for name, word in words.items()}
         # On a host that may not be changed nothing of ours can be.
-        return _together({one.name: reads.get(one.name, _NOTHING) for one in self._held()})
+        return self._joined({one.name: reads.get(one.name, readback.NOTHING) for one in self._held()})
+
+    def _joined(self, reads: dict[str, Readback]) -> Readback:
+        """What all holders say, as one line."""
+        if self.place == "senders":
+            return readback.halves(reads.pop(self.server.name), readback.together(reads))
+        return readback.together(reads)
 
     def lift(self, stop: Stop) -> None:
         """Take the limit away. Succeeds where there is none, and where none can be."""
@@ -288,8 +281,11 @@ class HeldLine:
 
     def _where(self, one: Connected) -> dict[str, Any]:
         """What tells a holder which packets are meant."""
-        if self.place == "server":
-            return {"office": self.office}
+        half = {"leaving": True} if self.place == "senders" else {}
+        if self.place == "server" or (half and one is self.server):
+            return {"office": self.office, **half}
+        if half:
+            return {"place": "office", "office": one.addresses, "server": self.server.addresses, **half}
         office = one.addresses if self.place == "office" else self.office
         return {"place": self.place, "office": office or self.office, "server": self.server.addresses}
 
@@ -311,16 +307,6 @@ class HeldLine:
         if one.host.delay:
             wanted["delay_port"] = one.host.delay
         return wanted
-
-
-def _together(reads: Mapping[str, Readback]) -> Readback:
-    """What all holders have in common. Where they differ, one that has something, called not applied."""
-    found = list(reads.values())
-    if len({replace(one, dropped=0) for one in found}) == 1:
-        return replace(found[0], dropped=sum(one.dropped for one in found))
-    has = next((one for one in found if one.upload_bps or one.delay_s or one.loss or one.applied), found[0])
-    told = ", ".join(f"{name}: {one.method}" for name, one in reads.items())
-    return replace(has, applied=False, method=f"not the same on all office hosts ({told})")
 
 
 def merged_others(counted: Mapping[str, Mapping[str, Mapping[str, int]]]) -> tuple[Other, ...]:
@@ -345,24 +331,6 @@ def _behind_socket(one: Connected) -> bool:
 def _severed(line: Line) -> bool:
     """100 % loss and nothing else, which needs no netem."""
     return line.loss >= 1 and not (line.delay_s or line.jitter_s)
-
-
-_NOTHING = Readback(None, None, 0.0, 0.0, 0.0, 0, "nothing applied", applied=False)
-
-
-def _readback(word: dict[str, Any]) -> Readback:
-    return Readback(
-        upload_bps=word["upload_bps"],
-        download_bps=word["download_bps"],
-        delay_s=word["delay_s"],
-        jitter_s=word["jitter_s"],
-        loss=word["loss"],
-        dropped=word["dropped"],
-        method=word["method"],
-        applied=bool(word["applied"]),
-        queue_upload_bytes=word["queue_upload_bytes"],
-        queue_download_bytes=word["queue_download_bytes"],
-    )
 
 
 def listening(serving: Any, stop: Stop) -> int:

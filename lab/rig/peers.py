@@ -127,7 +127,7 @@ def told(seen: Sequence[Seen], hosts: Sequence[Connected], place: str) -> Iterat
             yield Found(
                 by,
                 False,
-                f"{text}; the router translates them itself, so that it sees arriving packets before that",
+                f"{text}; the router itself translates them, so that what arrives for them carries its own address",
                 'Write line = "office" in the profile: each office host limits and counts its own.',
             )
         else:

@@ -44,7 +44,7 @@ def commands(lab: Lab, experiment: Experiment, driver: Driver) -> dict[str, list
         if host.cache:
             told[host.name] += _cache(host.cache, f"port {_proxy(lab)[1]}")
     for holder in lab.holders:
-        told[holder.name] += [_limit(lab, line) for line in experiment.lines]
+        told[holder.name] += [_limit(lab, holder, line) for line in experiment.lines]
     for host in lab.hosts:
         if host.root != "none":
             told[host.name].append("count bytes per host in a table of its own (nftables: inet branchlab)")
@@ -107,7 +107,7 @@ def _run_place(experiment: Experiment, server: Host) -> str:
     return f"{experiment.scratch.replace('{server}', _named(server))}/run-TOKEN"
 
 
-def _limit(lab: Lab, line: Line) -> str:
+def _limit(lab: Lab, holder: Host, line: Line) -> str:
     if not (line.limited or line.delayed):
         return "leave the line as it is"
     office, server = lab.having(Role.CLIENT) + lab.having(Role.PROXY), lab.having(Role.SERVER)
@@ -116,6 +116,10 @@ def _limit(lab: Lab, line: Line) -> str:
         for hosts in (office, server)
     )
     text = units.line_text(line)
+    if lab.place == "senders" and holder.role is Role.SERVER:
+        return f"limit the download to {text} for {near}; lift it"
+    if lab.place == "senders":
+        return f"limit this host's own upload to {text} towards {far} (per host, not shared); lift it"
     if lab.place == "office":
         return f"limit this host's own line to {text} towards {far} (per host, not shared); lift it"
     between = f" and {far}" if lab.place == "router" else ""

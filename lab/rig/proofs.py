@@ -10,9 +10,9 @@ from lab import units
 from lab.events import Proof
 from lab.model import TrafficClass, Trial
 from lab.rig.fullness import Found
-from lab.rig.line import Readback
 from lab.rig.logs import Logs
 from lab.rig.meter import Reading
+from lab.rig.readback import Readback
 
 SERVED_SHARE = 0.02
 """Without an access log, the proxy served only what exceeds this share of what it sent: headers differ a little."""

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from urllib.parse import quote, unquote, urlsplit
 
 from lab import places
+from lab.credentials import Passwords
 from lab.errors import BadInput, HostTrouble, LabError
 from lab.model import CHANGING, Experiment, Host, Lab, Role
 from lab.rig.hosts import LEASE_S, Connected, connected, in_role, only, owner
@@ -162,12 +163,12 @@ def _mark(place: Seen) -> str:
 # The place
 
 
-def make(lab: Lab, experiment: Experiment, driver: Driver) -> str:
+def make(lab: Lab, experiment: Experiment, driver: Driver, passwords: Passwords | None = None) -> str:
     """Make and mark the experiment's scratch place by one revision; what was done, for people. Idempotent.
 
     Raises BadInput where something else is at that URL.
     """
-    with _at_client(lab, experiment, driver) as (client, place, repository):
+    with _at_client(lab, experiment, driver, passwords) as (client, place, repository):
         svn = Svn(client, driver.options(NO_FOLDER), place)
         stop = Stop()
         seen = svn.seen(place, stop)
@@ -187,9 +188,9 @@ def make(lab: Lab, experiment: Experiment, driver: Driver) -> str:
         return f"{place} was made and marked, by revision {revision}"
 
 
-def remove(lab: Lab, experiment: Experiment, driver: Driver) -> str:
+def remove(lab: Lab, experiment: Experiment, driver: Driver, passwords: Passwords | None = None) -> str:
     """Delete the marked place by one revision, locks in it first; what was done, for people. Idempotent."""
-    with _at_client(lab, experiment, driver) as (client, place, repository):
+    with _at_client(lab, experiment, driver, passwords) as (client, place, repository):
         stop = Stop()
         svn = Svn(client, driver.options(NO_FOLDER), place.rpartition("/")[0])
         if svn.seen(place, stop) is None:
@@ -199,12 +200,12 @@ def remove(lab: Lab, experiment: Experiment, driver: Driver) -> str:
         return f"{place} was deleted, by revision {revision}"
 
 
-def revert(lab: Lab, experiment: Experiment, driver: Driver) -> list[str]:
+def revert(lab: Lab, experiment: Experiment, driver: Driver, passwords: Passwords | None = None) -> list[str]:
     """Delete what runs that were cut off left in the experiment's place; what that was. Idempotent.
 
     Refused (AgentRefused, `busy`) while a run goes on; nothing is done where the place is not marked.
     """
-    with _at_client(lab, experiment, driver) as (client, place, repository):
+    with _at_client(lab, experiment, driver, passwords) as (client, place, repository):
         stop = Stop()
         svn = Svn(client, driver.options(NO_FOLDER), place)
         seen = svn.seen(place, stop)
@@ -215,7 +216,9 @@ def revert(lab: Lab, experiment: Experiment, driver: Driver) -> list[str]:
 
 
 @contextmanager
-def _at_client(lab: Lab, experiment: Experiment, driver: Driver) -> Iterator[tuple[Connected, str, Seen]]:
+def _at_client(
+    lab: Lab, experiment: Experiment, driver: Driver, passwords: Passwords | None
+) -> Iterator[tuple[Connected, str, Seen]]:
     """The client alone, held; the place's URL, and what is measured."""
     _refuse_other_tool(driver)
     if experiment.data is not None or experiment.scratch is None:
@@ -232,7 +235,7 @@ def _at_client(lab: Lab, experiment: Experiment, driver: Driver) -> Iterator[tup
     # Nothing of this needs root, so no password for it is asked either.
     alone = Lab(name=lab.name, hosts=(replace(host, root="none"),))
     held = owner(purpose="scratch place")
-    with connected(alone, Stop(), lease_s=LEASE_S, owned_by=held) as (client,):
+    with connected(alone, Stop(), lease_s=LEASE_S, owned_by=held, passwords=passwords) as (client,):
         yield client, place, _folder(Svn(client, driver.options(NO_FOLDER)), url, Stop())
 
 

@@ -67,7 +67,7 @@ class Process:
     def read(self, timeout_s: float | None = None) -> bytes:
         """Some bytes of its standard output; empty at its or the connection's end.
 
-        Raises TimeoutError, and ConnectionLost where the host fell silent.
+        Raises TimeoutError, and ConnectionLost where the host fell silent or the connection broke.
         """
         self._channel.settimeout(timeout_s)
         try:

@@ -1,9 +1,11 @@
-"""Round ticks for axes of time and bytes. Pure."""
+"""Round ticks for axes of time and bytes, their labels, and labels kept apart. Pure."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+
+from lab import units
 
 _TIME_STEPS = (
     *(m * 10.0**e for e in range(-4, 1) for m in (1, 2, 5)),
@@ -60,3 +62,36 @@ def _round_times(low: float, high: float, steps: tuple[float, ...]) -> Iterator[
     while size < high:
         yield from (step * size for step in steps if step in (1, 2, 3, 5))
         size *= 10
+
+
+def time_label(seconds: float, top: float = 0.0) -> str:
+    """A round time on an axis that reaches `top`: `200 ms`, `1.5 s` below ten, then `0:30`, `5:00`."""
+    if seconds == 0:
+        return "0:00" if top >= 9.95 else "0"
+    if seconds < 0.9995 and top < 1:
+        return f"{seconds * 1000:g}{units.NBSP}ms"
+    if seconds < 9.95 and top < 9.95:
+        return f"{seconds:g}{units.NBSP}s"
+    return units.clock_text(seconds)
+
+
+def spread(places: Sequence[float], step: float, low: float, high: float) -> list[float]:
+    """Move sorted places apart until none is nearer than `step`, and all are between `low` and `high`."""
+    moved = list(places)
+    for _ in range(60):
+        changed = False
+        for number in range(len(moved) - 1):
+            short = step - (moved[number + 1] - moved[number])
+            if short > 0.01:
+                moved[number] -= short / 2
+                moved[number + 1] += short / 2
+                changed = True
+        if moved and moved[-1] > high:
+            moved = [place - (moved[-1] - high) for place in moved]
+            changed = True
+        if moved and moved[0] < low:
+            moved[0] = low
+            changed = True
+        if not changed:
+            break
+    return moved

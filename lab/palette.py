@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib import resources
 
-from gui.theme import colour
+from lab import colour
 from lab.model import ProxyState
 
 OTHER_MARKERS = ("pentagon", "hexagon", "star")

@@ -1,0 +1,312 @@
+"""Leases of one agent, and what earlier sessions left: whatever was changed on a host is taken back."""
+
+import collections
+import contextlib
+import json
+import os
+import secrets
+import threading
+import time
+from typing import Any, Callable, Deque, Dict, List, Optional
+
+from ssh_agents import account, private, protocol, system, watch
+from ssh_agents import lease as leases
+from ssh_agents.lease import Lease, Tell, Undo
+
+_LAPSED = "the lease ran out or was never opened; what was changed under it has been taken back"
+
+
+class Session:
+    """The leases of one agent: at most one at a time. Its methods are verbs, called from many threads.
+
+    `lapsed` is called, from a thread, when a lease ended that this agent did not give back.
+    """
+
+    def __init__(self, how: Undo, lapsed: Callable[[], None] = lambda: None) -> None:
+        self._how = how
+        self._on_lapse = lapsed
+        self._guard = threading.Lock()
+        self._lease: Optional[Lease] = None
+        self._held = -1
+        self._lease_s = 0.0
+        self._owner: account.Owner = {}
+        self._news: Deque[Dict[str, Any]] = collections.deque()
+
+    def open(self, args: Dict[str, Any], call: protocol.Call) -> Dict[str, Any]:
+        """Begin a lease of `lease_s` seconds for `owner`, watched before this returns.
+
+        What dead sessions left is taken back first. Refuses with `busy`, saying who has it, while a living
+        lease of another session is on this host; with `failed` if what was left cannot be taken back.
+        """
+        lease_s = protocol.need(args, "lease_s", float, 30.0)
+        owner = account.owner(args)
+        if not 0.2 <= lease_s <= 86_400:
+            raise protocol.Refused("bad-request", "a lease is 0.2 to 86400 seconds, not %r" % lease_s)
+        with self._guard:
+            if self._alive():
+                raise protocol.Refused("busy", "this session holds a lease already")
+            self._forget()
+            self._owner = owner
+            with leases.gate():
+                _refuse_if_held(owner)
+                self._take_back_the_dead()
+                lease = _made(lease_s)
+                self._held = lease.hold()
+                self._lease, self._lease_s = lease, lease_s
+                # Only now does it count as a lease: before, its agent would have looked dead.
+                leases.write(lease.path("lease.json"), _about(lease_s, owner))
+            try:
+                watch.started(lease)
+            except BaseException:
+                self._forget()
+                lease.remove()
+                raise
+            threading.Thread(target=self._notice_the_end, args=(lease,), daemon=True).start()
+            return {"lease": lease.name, "folder": lease.folder, "boot_id": leases.boot_id()}
+
+    def renew(self, args: Dict[str, Any], call: protocol.Call) -> Dict[str, Any]:
+        """Put the deadline off by the lease's length. Refuses with `lapsed` once it has passed.
+
+        A watcher that somebody has ended is replaced: an agent that ended without one would leave its changes.
+        """
+        with self._guard:
+            lease = self._mine(args)
+            with lease.turn():
+                if not self._alive():
+                    raise protocol.Refused("lapsed", _LAPSED)
+                lease.renew(self._lease_s)
+            if not watch.lives(lease):
+                watch.started(lease)
+            return {"lease": lease.name, "left_s": self._lease_s}
+
+    def close(self, args: Dict[str, Any], call: protocol.Call) -> Dict[str, Any]:
+        """Take everything back, newest first, and say what. Refuses: `lapsed`; `failed` if undoing failed."""
+        with self._guard:
+            return {"undone": self._close(self._mine(args))}
+
+    def listed(self, args: Dict[str, Any], call: protocol.Call) -> Dict[str, Any]:
+        """Every lease on this host and what was promised under it, also what dead sessions left."""
+        boot = leases.boot_id()
+        mine = self._lease.name if self._lease is not None else ""
+        found = []
+        for lease in leases.every():
+            about = lease.about()
+            found.append(
+                {
+                    "lease": lease.name,
+                    "folder": lease.folder,
+                    "mine": lease.name == mine,
+                    "alive": lease.alive,
+                    "earlier_boot": about.get("boot_id") != boot,
+                    "who": account.who(account.owner_of(lease)),
+                    "held": account.held(lease),
+                    "what": [account.promised(entry) for _, entry in lease.entries()],
+                    "pid": about.get("pid"),
+                    "left_s": round(lease.left_s(), 3),
+                    "entries": [entry for _, entry in lease.entries()],
+                }
+            )
+        return {"leases": found}
+
+    def revert(self, args: Dict[str, Any], call: protocol.Call) -> Dict[str, Any]:
+        """Take back what any session left on this host; twice in a row is fine.
+
+        Refuses with `busy`, saying who has it, if a living session of someone else does, unless `force`.
+        """
+        owner, force = account.owner(args), protocol.need(args, "force", bool, False)
+        with self._guard, leases.gate():
+            if not force:
+                _refuse_if_held(self._owner if self._alive() else owner)
+            tell = self._telling(owner if any(owner.values()) else self._owner)
+            undone, failed = _all_undone(self._how, leases.every(), tell)
+            self._forget()
+        if failed:
+            raise protocol.Refused("failed", "; ".join(failed), "; ".join(undone))
+        return {"undone": undone}
+
+    def promise(self, entry: Dict[str, Any]) -> str:
+        """See `protocol.Call.promise`. An entry with "exclusive" is refused (`busy`) while another living
+        session holds a promise of the same kind on this host."""
+        if entry.get("kind") not in self._how:
+            raise protocol.Refused("defect", "no undo for an entry of kind %r" % (entry.get("kind"),))
+        with self._guard:
+            lease = self._lease
+            if lease is None:
+                raise protocol.Refused("lapsed", "no lease is open: nothing may be changed on this host")
+            with lease.turn():
+                if not self._alive():
+                    raise protocol.Refused("lapsed", _LAPSED)
+                if entry.get("exclusive"):
+                    _refuse_if_busy(lease, str(entry["kind"]))
+                known = {one for one, _ in lease.entries()}
+                name = lease.add(entry)
+            if name not in known:
+                self._tell(lease.name, account.promised(entry), undone=False)
+            return name
+
+    def keep(self, name: str) -> None:
+        """See `protocol.Call.keep`."""
+        with self._guard:
+            if self._lease is not None:
+                struck = dict(self._lease.entries()).get(name)
+                self._lease.strike(name)
+                if struck is not None:
+                    self._tell(self._lease.name, account.promised(struck), undone=True)
+
+    def news(self) -> List[Dict[str, Any]]:
+        """What was changed on this host, and taken back, since this was last asked: {what, undone}."""
+        told: List[Dict[str, Any]] = []
+        with contextlib.suppress(IndexError):
+            while True:
+                told.append(self._news.popleft())
+        return told
+
+    def end(self) -> None:
+        """The session ends: take everything back. What fails is left to the watcher, which sees the end."""
+        with self._guard:
+            if self._lease is not None and self._alive():
+                with contextlib.suppress(protocol.Refused):
+                    self._close(self._lease)
+
+    def _alive(self) -> bool:
+        lease = self._lease
+        return lease is not None and not lease.gone and not lease.lapsed and lease.left_s() > 0
+
+    def _mine(self, args: Dict[str, Any]) -> Lease:
+        name = protocol.need(args, "lease", str, "")
+        if self._lease is None:
+            raise protocol.Refused("lapsed", _LAPSED)
+        if name and name != self._lease.name:
+            raise protocol.Refused(
+                "bad-request", "this session's lease is %s, not %r" % (self._lease.name, name)
+            )
+        return self._lease
+
+    def _close(self, lease: Lease) -> List[str]:
+        with lease.turn():
+            if not self._alive():
+                self._forget()
+                raise protocol.Refused("lapsed", _LAPSED)
+            done, failed = lease.undo(self._how, self._telling(self._owner, lease.name))
+            if failed:
+                # The folder stays, so that the watcher tries again when this agent has gone.
+                raise protocol.Refused("failed", "; ".join(failed), "; ".join(done))
+            watcher = watch.found(lease)
+            lease.remove()
+        self._forget()
+        watch.ended(watcher)
+        if not system.POSIX:
+            lease.remove()  # what was open could not be removed
+        return done
+
+    def _take_back_the_dead(self) -> None:
+        """What cannot be put back must not be built on."""
+        dead = [lease for lease in leases.every() if not lease.alive]
+        _, failed = _all_undone(self._how, dead, self._telling(self._owner))
+        if failed:
+            text = "an earlier session left changes that cannot be taken back: %s" % "; ".join(failed)
+            raise protocol.Refused("failed", text, "to take them back")
+
+    def _notice_the_end(self, lease: Lease) -> None:
+        while lease.left_s() > 0 and not lease.gone and not lease.lapsed:
+            time.sleep(watch.LOOK_S)
+        with self._guard:
+            given_back = self._lease is not lease
+        if not given_back:
+            self._on_lapse()
+
+    def _tell(self, name: str, what: str, undone: bool) -> None:
+        text = "taken back: " + what if undone else what
+        leases.journal("%s: %s [%s]" % (account.who(self._owner), text, name))
+        self._news.append({"what": what, "undone": undone})
+
+    def _telling(self, by: account.Owner, name: str = "left by an earlier session") -> Tell:
+        def tell(entry: Dict[str, Any], said: str) -> None:
+            leases.journal("%s: %s [%s]" % (account.who(by), said or watch.gone(entry), name))
+            self._news.append({"what": said or account.promised(entry), "undone": True})
+
+        return tell
+
+    def _forget(self) -> None:
+        if self._held >= 0:
+            os.close(self._held)
+        self._lease, self._held = None, -1
+
+
+def undo_all(how: Undo) -> int:
+    """Take back what any session left on this host; prints what. 1 if something could not be taken back."""
+    undone, failed = _all_undone(
+        how, leases.every(), lambda entry, said: watch.journal(said or watch.gone(entry), "undo")
+    )
+    for text in undone + failed:
+        print(text)
+    return 1 if failed else 0
+
+
+def _all_undone(how: Undo, left: List[Lease], tell: Tell) -> "tuple[List[str], List[str]]":
+    undone: List[str] = []
+    failed: List[str] = []
+    boot = leases.boot_id()
+    for lease in left:
+        with lease.turn():
+            if lease.gone:
+                continue
+            if lease.about().get("boot_id") != boot:
+                # Devices and processes of those names are others' now.
+                kinds = (
+                    ", ".join(sorted({str(entry.get("kind")) for _, entry in lease.entries()})) or "nothing"
+                )
+                text = "%s is of an earlier boot (%s): forgotten, not replayed" % (lease.name, kinds)
+                tell({"kind": "lease", "what": text}, text)
+                undone.append(text)
+                lease.remove()
+                continue
+            done, problems = lease.undo(how, tell)
+            undone, failed = undone + done, failed + problems
+            if problems:
+                continue
+            watcher = watch.found(lease)
+            lease.remove()
+        watch.ended(watcher)
+    return undone, failed
+
+
+def _refuse_if_held(by: account.Owner) -> None:
+    """By one who is not of the same session: its own two agents, and a host that it names twice, may."""
+    for lease in leases.every():
+        if lease.alive and account.owner_of(lease).get("session", "") != by.get("session", ""):
+            raise protocol.Refused("busy", "this host is held by %s" % account.held(lease), lease.name)
+
+
+def _refuse_if_busy(mine: Lease, kind: str) -> None:
+    for lease in leases.every():
+        if lease.name == mine.name or not any(entry.get("kind") == kind for _, entry in lease.entries()):
+            continue
+        if lease.agent_lives() and lease.left_s() > 0:
+            pid = lease.about().get("pid")
+            raise protocol.Refused(
+                "busy", "another session (process %s) holds the %s of this host" % (pid, kind)
+            )
+
+
+def _made(lease_s: float) -> Lease:
+    lease = Lease(os.path.join(private.folder(), leases.PREFIX + secrets.token_hex(6)))
+    os.mkdir(lease.folder, 0o700)
+    leases.write(lease.path("turn"), "")
+    lease.renew(lease_s)
+    return lease
+
+
+def _about(lease_s: float, owner: account.Owner) -> str:
+    return json.dumps(
+        {
+            "owner": owner,
+            "since": account.now(),
+            "boot_id": leases.boot_id(),
+            "net": private.net_namespace(),
+            "pid": os.getpid(),
+            "pid_start": leases.started_at(os.getpid()),
+            "opened": leases.now(),
+            "lease_s": lease_s,
+        }
+    )
