@@ -40,7 +40,7 @@ class PackagesDialog(Dialog):
         inside.setObjectName("scrolled")
         listed = column(inside, spacing=14)
         self._signed = any(not _goes(one, remove) for one in found)
-        for number, one in enumerate(found):
+        for number, one in enumerate(sorted(found, key=lambda one: not _goes(one, remove))):
             if number:
                 listed.addWidget(rule())
             self._add(listed, one, remove)
@@ -102,7 +102,7 @@ class ProgressDialog(Dialog):
         self.close_it = self.button("Close", "filled")
         self.close_it.setEnabled(False)
         self.close_it.clicked.connect(self.accept)
-        self.lines.setFocus(Qt.FocusReason.TabFocusReason)
+        self.lines.setFocus(Qt.FocusReason.OtherFocusReason)
 
     @property
     def going(self) -> bool:
