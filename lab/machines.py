@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import sys
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -481,9 +481,17 @@ def check(
     experiment: Experiment | None,
     passwords: Passwords | None = None,
     drivers: Path | None = None,
+    stop: Stop | None = None,
+    say: Callable[[str], None] = lambda name: None,
 ) -> tuple[Checked, ...]:
-    """What a run would need on every host, looked at, and what it would ask; changes nothing."""
-    found = checking.check(lab, experiment, passwords)
+    """What a run would need on every host, looked at, and what it would ask; changes nothing.
+
+    `say` is told of each host's name before it is looked at, and of an empty one before what is between them.
+    Raises Stopped once `stop` was requested.
+    """
+    stop = stop or Stop()
+    found = checking.check(lab, experiment, passwords, stop, say)
+    stop.check()
     if experiment is None or not all(one.ok for one in found):
         return found
     try:

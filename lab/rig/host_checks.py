@@ -39,13 +39,17 @@ NAMES = {
 
 @dataclass(frozen=True, slots=True)
 class Checked:
-    """One thing that was looked at. `advice` is empty where nothing is to be done; `command` is its exact words."""
+    """One thing that was looked at. `advice` is empty where nothing is to be done; `command` is its exact words.
+
+    `packages` is true where `lab.rig.provisioning` can cure it.
+    """
 
     host: str
     ok: bool
     text: str
     advice: str = ""
     command: str = ""
+    packages: bool = False
 
     @property
     def grade(self) -> Literal["ok", "warn", "trouble"]:
@@ -87,7 +91,7 @@ def _programs(one: Connected, lab: Lab) -> Iterator[Checked]:
             yield Checked(one.name, False, f"{NAMES[need]} is missing", f"Install {NAMES[need]} there.")
         else:
             advice = "branchlab provision PROFILE installs it, or somebody there as root:"
-            yield Checked(one.name, False, f"{NAMES[need]} is missing", advice, " && ".join(commands))
+            yield Checked(one.name, False, f"{NAMES[need]} is missing", advice, " && ".join(commands), True)
 
 
 def _disk(one: Connected) -> Iterator[Checked]:
