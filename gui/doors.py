@@ -10,6 +10,7 @@ import shlex
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, fields, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
@@ -140,6 +141,12 @@ def _sign_in(host: Host, passwords: Passwords) -> None:
     hosts.signed_in(host, passwords)
 
 
+def _enter(lab: Lab, experiment: Experiment, passwords: Passwords) -> None:
+    from lab import machines, store
+
+    machines.signed_in(lab, experiment, passwords, store.data_folder() / "vcs")
+
+
 def _revert(lab: Lab, passwords: Passwords) -> Mapping[str, Sequence[str]]:
     from lab import machines
 
@@ -192,7 +199,7 @@ class Doors:
     """The ways out of the window. `testbed` makes the hosts of a lab; `own` says whether BranchLab made them.
 
     `person` answers questions amid work; `held` are labs that must be closed at the end; `recording` is the
-    file of the newest run. `looking`, `signing`, `reverting`, `checking`, `lacking`, `installing` and
+    file of the newest run. `looking`, `signing`, `entering`, `reverting`, `checking`, `lacking`, `installing` and
     `uninstalling` do what `lab.machines` and `lab.rig` do.
     """
 
@@ -200,6 +207,7 @@ class Doors:
     own: Callable[[Lab], bool] = _own
     looking: Callable[[Lab, Experiment, Passwords], Sequence[Question]] = _look
     signing: Callable[[Host, Passwords], None] = _sign_in
+    entering: Callable[[Lab, Experiment, Passwords], None] = _enter
     reverting: Callable[[Lab, Passwords], Mapping[str, Sequence[str]]] = _revert
     checking: Callable[..., Sequence[Checked]] = _check
     lacking: Callable[[Lab, str, Passwords], Missing] = _lacking
@@ -230,20 +238,26 @@ class Doors:
         passwords = self.passwords()
         for host in lab.hosts:
             self._signed_in(host, passwords)
+        if experiment.user or any(host.user for host in lab.hosts):
+            self._tried(lambda: self.entering(lab, experiment, passwords))
         yield tuple(self.looking(lab, experiment, passwords))
 
     def _signed_in(self, host: Host, passwords: Passwords) -> None:
         """Get whatever a host asks for, and its key accepted. Raises what the last of `TRIES` raises."""
+        # Hosts of this machine: their keys are in the profile, and nobody has a password.
+        if host.root in ("sudo", "doas") or not host.ssh.startswith("unix:"):
+            self._tried(lambda: self.signing(host, passwords))
+
+    def _tried(self, enter: Callable[[], None]) -> None:
         from lab.agents import PasswordRefused
+        from lab.rig.entry import RepositoryPasswordRefused
         from lab.ssh.login import LoginPasswordRefused, TookTooLong
 
-        # Hosts of this machine: their keys are in the profile, and nobody has a password.
-        asks = host.root in ("sudo", "doas") or not host.ssh.startswith("unix:")
-        for attempt in range(TRIES) if asks else ():
+        for attempt in range(TRIES):
             try:
-                self.signing(host, passwords)
+                enter()
                 break
-            except (PasswordRefused, LoginPasswordRefused, TookTooLong) as error:
+            except (PasswordRefused, LoginPasswordRefused, RepositoryPasswordRefused, TookTooLong) as error:
                 if attempt == TRIES - 1 or self.person is None:
                     raise
                 self.person.notice = f"{error}. This is try {attempt + 2} of {TRIES}."
@@ -266,6 +280,10 @@ class Doors:
             # What is wrong with a host the check meets again, and knows what it means.
             with suppress(LabError):
                 self._signed_in(host, passwords)
+        stop.check()
+        if experiment is not None and (experiment.user or any(host.user for host in lab.hosts)):
+            with suppress(LabError):
+                self._tried(partial(self.entering, lab, experiment, passwords))
         stop.check()
         self.person = None
         yield tuple(

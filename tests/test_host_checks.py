@@ -154,6 +154,22 @@ def test_what_a_service_says_to_who_sends_no_password(status: int, grade: str, t
     assert "proxy" not in asked[1]
 
 
+def test_a_password_on_reads_is_no_trouble_to_a_run_that_has_one_and_needs_no_cache() -> None:
+    one = a_host(verbs={"http.look": lambda args: {"status": 401, "reason": "No", "headers": {}}})
+    found = only(host_checks.answers(one, URL, named=True))
+    assert (found.grade, found.text) == ("warn", f"{URL}: a password is asked for on reads")
+    assert "Nothing can be cached then" in found.advice
+
+
+def test_a_proxy_that_asks_for_a_password_is_no_trouble_to_a_run_that_has_one() -> None:
+    one = a_host(verbs={"http.look": lambda args: {"status": 407, "reason": "No", "headers": {}}})
+    found = only(host_checks.answers(one, URL, ("198.51.100.7", 8081), named=True))
+    assert (found.grade, "the proxy asks for a password" in found.text) == ("ok", True)
+    # But who passes the proxy may still be asked by the server, and nothing can be cached then.
+    one = a_host(verbs={"http.look": lambda args: {"status": 401, "reason": "No", "headers": {}}})
+    assert only(host_checks.answers(one, URL, ("198.51.100.7", 8081), named=True)).grade == "trouble"
+
+
 def test_a_service_that_does_not_answer_is_told() -> None:
     def refuse(args: Args) -> Args:
         raise AgentRefused("svn.example.com:80 does not answer", kind="missing", host="desk")

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from urllib.parse import urlsplit
 
-from lab import asking, design, units
+from lab import asking, design, places, units
 from lab.model import Experiment, Host, Lab, Role
 from lab.rig import planning
 from lab.rig.checking import service_folders
 from lab.rig.hosts import LEASE_S, owner
-from lab.rig.workplace import PROXY_PORT
+from lab.rig.scratch import PROXY_PORT
 from lab.vcs import Driver
 
 OUTLASTS_S = LEASE_S + 5
@@ -147,7 +147,7 @@ def _kept(host: Host, experiment: Experiment) -> Iterator[tuple[str, str, str]]:
 def _ports(host: Host, experiment: Experiment) -> Iterator[str]:
     yield "none for SSH (a UNIX socket)" if host.ssh.startswith("unix:") else "SSH as above"
     if host.role is Role.SERVER:
-        yield f"TCP {urlsplit(experiment.repository).port or 80} for the repository"
+        yield f"TCP {places.port(experiment.repository)} for the repository"
         if any(line.limited or line.delayed for line in experiment.lines):
             yield "one free TCP and UDP port while a line is probed"
     if host.role is Role.PROXY:

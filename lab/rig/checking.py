@@ -14,7 +14,7 @@ from lab.rig.host_checks import Checked
 from lab.rig.hosts import Connected, connected, in_role, only, owner
 from lab.rig.line import HeldLine
 from lab.rig.meter import Meter
-from lab.rig.workplace import PROXY_PORT
+from lab.rig.scratch import PROXY_PORT
 from lab.stop import Stop
 
 
@@ -222,15 +222,24 @@ def _services(experiment: Experiment, hosts: Sequence[Connected]) -> Iterator[Ch
     proxies = [one for one in in_role(hosts, Role.PROXY) if not one.host.services and enabled]
     # A server of BranchLab's own does not answer before a run.
     url = "" if experiment.data is not None else scratch.filled(experiment.repository, server.host)
+    if url.startswith("https:"):
+        yield Checked(
+            client.name,
+            True,
+            f"{url} speaks https",
+            "Nothing of what goes over https can be cached: only the line can be measured with it.",
+        )
+        return
     if url:
-        yield from host_checks.answers(client, url)
+        yield from host_checks.answers(client, url, named=bool(experiment.user) and not enabled)
     for proxy in proxies:
         parts = urlsplit(proxy.host.url or "")
         at = (parts.hostname or next(iter(proxy.addresses), proxy.name), parts.port or PROXY_PORT)
+        named = bool(proxy.host.user)
         if url:
-            yield from host_checks.answers(client, url, at)
+            yield from host_checks.answers(client, url, at, named=named)
         else:
-            yield from host_checks.listens(client, proxy.name, at)
+            yield from host_checks.listens(client, proxy.name, at, named=named)
 
 
 def revert(lab: Lab, *, force: bool = False, passwords: Passwords | None = None) -> dict[str, list[str]]:

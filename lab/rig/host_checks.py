@@ -193,8 +193,14 @@ def routes(one: Connected, hosts: Sequence[Connected]) -> Iterator[Checked]:
     yield Checked(one.name, True, f"reaches {ways}; {ssh}")
 
 
-def listens(one: Connected, proxy: str, at: tuple[str, int]) -> Iterator[Checked]:
-    """Whether a proxy of the user's own is there, and lets a client in without a password; its origin is not yet."""
+LET_IN = 'Write user = "NAME" under the proxy, or let the clients\' addresses in without a password.'
+
+
+def listens(one: Connected, proxy: str, at: tuple[str, int], *, named: bool = False) -> Iterator[Checked]:
+    """Whether a proxy of the user's own is there, and lets a client in without a password; its origin is not yet.
+
+    `named`: a run would send one.
+    """
     url = f"http://{f'[{at[0]}]' if ':' in at[0] else at[0]}:{at[1]}/"
     try:
         word = one.agent.ask("http.look", {"url": url}, timeout_s=60)
@@ -202,14 +208,18 @@ def listens(one: Connected, proxy: str, at: tuple[str, int]) -> Iterator[Checked
         yield Checked(one.name, False, f"{proxy}: {error}", "Start it, or correct `url` in the profile.")
         return
     if word["status"] == 407:
-        advice = "Let the clients' addresses in without a password: BranchLab sends none to a proxy."
-        yield Checked(one.name, False, f"{proxy}: asks for a password", advice)
+        yield Checked(one.name, named, f"{proxy}: asks for a password", "" if named else LET_IN)
     else:
         yield Checked(one.name, True, f"{proxy}: answers on {url}")
 
 
-def answers(one: Connected, url: str, through: tuple[str, int] | None = None) -> Iterator[Checked]:
-    """What a service of the user's own says to a client that sends no password; `through` is a proxy (host, port)."""
+def answers(
+    one: Connected, url: str, through: tuple[str, int] | None = None, *, named: bool = False
+) -> Iterator[Checked]:
+    """What a service of the user's own says to a client that sends no password; `through` is a proxy (host, port).
+
+    `named`: a run would send one, to the proxy if it is through one, else to the server; then without any cache.
+    """
     args = {"url": url, **({"proxy": {"host": through[0], "port": through[1]}} if through else {})}
     where = f"{url} through {through[0]}:{through[1]}" if through else url
     try:
@@ -221,13 +231,16 @@ def answers(one: Connected, url: str, through: tuple[str, int] | None = None) ->
         return
     status = word["status"]
     if status == 407:
-        advice = "Let the clients' addresses in without a password: BranchLab sends none to a proxy."
-        yield Checked(one.name, False, f"{where}: the proxy asks for a password", advice)
+        yield Checked(one.name, named, f"{where}: the proxy asks for a password", "" if named else LET_IN)
     elif status == 401:
         advice = (
             "Nothing can be cached then. Allow reading without a password, from the lab's addresses at least."
         )
-        yield Checked(one.name, False, f"{where}: a password is asked for on reads", advice)
+        if named and through is None:
+            advice = "Nothing can be cached then: only the line can be measured with it."
+        yield Checked(
+            one.name, named and through is None, f"{where}: a password is asked for on reads", advice
+        )
     elif 300 <= status < 400:
         to = str(word["headers"].get("location", "another address"))
         advice = f"Write the address itself in the profile: {to}."
