@@ -194,7 +194,7 @@ class Machines:
         seen = peers.look(hosts, stop)
         peers.refuse(seen, hosts, line.place)
         meter = Meter(hosts, peers.hidden(seen, hosts))
-        workplace = Workplace(hosts, experiment, vcs.driver(experiment.vcs, self._drivers))
+        workplace = Workplace(hosts, experiment, vcs.driver(experiment.vcs, self._drivers), seen)
         if any(wanted.limited or wanted.delayed for wanted in experiment.lines):
             others = line.others(hosts, stop, workplace.ports)
             asking.refuse_unanswered(looking.connections(line, others), self._agreed)

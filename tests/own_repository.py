@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import time
 from collections.abc import Iterator
@@ -15,7 +16,7 @@ import two_apaches
 
 from lab.embedded import Embedded
 from lab.recipes import QUICK
-from ssh_agents import apache, grounds
+from ssh_agents import apache, grounds, service_asked
 
 PORT = 8088
 
@@ -69,14 +70,15 @@ def served(lab: Embedded, password: str = "", port: int = PORT) -> Iterator[Repo
         folder = two_apaches.repository(QUICK, place / "repository")
         home = place / "apache"
         grounds.make_folder(str(home))
-        spec = apache.spec(
-            {"kind": "svn-server", "folder": str(home), "port": port, "options": {"repository": str(folder)}}
+        options = {"repository": str(folder), "allow": ["127.0.0.1"]}
+        spec = service_asked.spec(
+            {"kind": "svn-server", "folder": str(home), "port": port, "options": options}
         )
         user = grounds.hand_over(str(home), str(folder))
-        made = apache.files(
-            spec, apache.modules("svn-server"), f"{user.name}:{user.gid}" if user is not None else None
-        )
-        config = made.config
+        apache.write(spec, str(home / "httpd.conf"), user)
+        config = (home / "httpd.conf").read_text("utf-8").rstrip()
+        # A user's own lets in more than a run's office.
+        config = re.sub(r"<RequireAll>.*</RequireAll>", "Require valid-user", config, flags=re.DOTALL)
         if password:
             # Nobody is anybody by himself any more.
             config = "\n".join(line for line in config.splitlines() if "set Authorization" not in line)
@@ -87,9 +89,8 @@ def served(lab: Embedded, password: str = "", port: int = PORT) -> Iterator[Repo
                 )
             if password == "never":
                 config = config.replace("Require valid-user", "Require all granted")
-        grounds.write(str(home / "users"), made.users)
         (home / "httpd.conf").write_text(config + "\n", "utf-8")
-        start = f"setsid {apache.program()} -f {home}/httpd.conf -DFOREGROUND >{home}/said 2>&1 </dev/null &"
+        start = f"setsid {apache.found()} -f {home}/httpd.conf -DFOREGROUND >{home}/said 2>&1 </dev/null &"
         real_runs.on(lab.folder, "server", start)
         try:
             _await_answer(lab, home, port)

@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 from lab import caches, design, recipes, units, vcs
 from lab.errors import BadInput
 from lab.model import CHANGING, Cache, Experiment, Host, Lab, Line, ProxyState, Role
-from lab.rig.workplace import PROXY_PORT
+from lab.rig.services import PROXY_PORT
 from lab.vcs import Driver, Phase
 
 ENGINES = {"apache": "an Apache", "squid": "a Squid", "nginx": "an nginx"}
