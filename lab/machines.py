@@ -195,7 +195,7 @@ class Machines:
         peers.refuse(seen, hosts, line.place)
         meter = Meter(hosts, peers.hidden(seen, hosts))
         driver = vcs.driver(experiment.vcs, self._drivers)
-        workplace = Workplace(hosts, experiment, driver, self._passwords)
+        workplace = Workplace(hosts, experiment, driver, self._passwords, seen)
         if any(wanted.limited or wanted.delayed for wanted in experiment.lines):
             others = line.others(hosts, stop, workplace.ports)
             asking.refuse_unanswered(looking.connections(line, others), self._agreed)

@@ -9,7 +9,7 @@ from lab.agents import BUSY_ADVICE, Agent
 from lab.credentials import Passwords
 from lab.errors import AgentRefused, HostTrouble, LabError, Stopped
 from lab.model import Experiment, Host, Lab, Role
-from lab.rig import host_checks, peers, scratch
+from lab.rig import host_checks, peers, scratch, services
 from lab.rig.host_checks import Checked
 from lab.rig.hosts import Connected, connected, in_role, only, owner
 from lab.rig.line import HeldLine
@@ -207,12 +207,23 @@ def _line(lab: Lab, experiment: Experiment | None, stop: Stop, passwords: Passwo
             for text in Meter(hosts, peers.hidden(seen, hosts)).notes():
                 yield Checked(lab.name, True, text)
             if experiment is not None:
+                yield from _ports(experiment, hosts, seen)
                 line.refuse(experiment.lines, stop)
                 yield from _services(experiment, hosts)
     except Stopped:
         raise
     except LabError as error:
         yield Checked(error.host or lab.name, False, str(error), error.advice)
+
+
+def _ports(
+    experiment: Experiment, hosts: Sequence[Connected], seen: Sequence[peers.Seen]
+) -> Iterator[Checked]:
+    """Whether the ports on which services of our own would listen are free."""
+    for one, service in services.wanted(hosts, experiment, seen):
+        if any(agent.ask("leases")["leases"] for agent in _agents(one)):
+            continue  # a run's own service may listen there, and goes with it
+        yield from host_checks.port(one, service)
 
 
 def _services(experiment: Experiment, hosts: Sequence[Connected]) -> Iterator[Checked]:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import shlex
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 from lab import units
 from lab.agents import Agent
@@ -191,6 +191,26 @@ def routes(one: Connected, hosts: Sequence[Connected]) -> Iterator[Checked]:
     else:
         ssh = f"BranchLab's SSH comes by {devices[desk]}"
     yield Checked(one.name, True, f"reaches {ways}; {ssh}")
+
+
+def port(one: Connected, service: Mapping[str, Any]) -> Iterator[Checked]:
+    """Whether the port of a service that a run would start (`services.wanted`) is free."""
+    number, kind = service["port"], service["kind"]
+    word = one.agent.ask("service.port", {"port": number, "listen": service["options"].get("listen", [])})
+    if not word["taken"]:
+        yield Checked(one.name, True, f"port {number} is free for BranchLab's own {kind}")
+        return
+    key = f'url = "http://…:PORT" under [hosts.{one.name}]'
+    if kind == "svn-server":
+        key = 'repository = "http://{server}:PORT/svn/trunk" in the experiment'
+    yield Checked(
+        one.name,
+        False,
+        f"port {number}, which BranchLab's own {kind} would listen on, is taken: somebody listens on"
+        f" {', '.join(word['taken'])}",
+        f"Write another port in the profile ({key}), or end what listens there; as root this names it:",
+        f"ss -ltnp 'sport = :{number}'",
+    )
 
 
 LET_IN = 'Write user = "NAME" under the proxy, or let the clients\' addresses in without a password.'
