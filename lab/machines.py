@@ -195,7 +195,7 @@ class Machines:
         peers.refuse(seen, hosts, line.place)
         meter = Meter(hosts, peers.hidden(seen, hosts))
         driver = vcs.driver(experiment.vcs, self._drivers)
-        workplace = Workplace(hosts, experiment, driver, self._passwords)
+        workplace = Workplace(hosts, experiment, driver, self._passwords, seen)
         if any(wanted.limited or wanted.delayed for wanted in experiment.lines):
             others = line.others(hosts, stop, workplace.ports)
             asking.refuse_unanswered(looking.connections(line, others), self._agreed)
@@ -484,13 +484,19 @@ def check(
     experiment: Experiment | None,
     passwords: Passwords | None = None,
     drivers: Path | None = None,
+    stop: Stop | None = None,
+    say: Callable[[str], None] = lambda name: None,
     entering: Callable[[], None] | None = None,
 ) -> tuple[Checked, ...]:
     """What a run would need on every host, looked at, and what it would ask; changes nothing.
 
     `entering` gets the password of the experiment's repository from a person; without it, it must be known.
+    `say` is told of each host's name before it is looked at, and of an empty one before what is between them.
+    Raises Stopped once `stop` was requested.
     """
-    found = checking.check(lab, experiment, passwords)
+    stop = stop or Stop()
+    found = checking.check(lab, experiment, passwords, stop, say)
+    stop.check()
     if experiment is None or not all(one.ok for one in found):
         return found
     try:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import re
 import secrets
 import shutil
 import subprocess
@@ -117,13 +118,15 @@ def served(
         folder = two_apaches.repository(QUICK, place / "repository")
         home = place / "apache"
         grounds.make_folder(str(home))
-        options = {"repository": str(folder)}
+        options = {"repository": str(folder), "allow": ["127.0.0.1"]}
         spec = service_asked.spec(
             {"kind": "svn-server", "folder": str(home), "port": port, "options": options}
         )
         user = grounds.hand_over(str(home), str(folder))
         apache.write(spec, str(home / "httpd.conf"), user)
         config = (home / "httpd.conf").read_text("utf-8").rstrip()
+        # A user's own lets in more than a run's office.
+        config = re.sub(r"<RequireAll>.*</RequireAll>", "Require valid-user", config, flags=re.DOTALL)
         if password:
             # Nobody is anybody by himself any more.
             config = "\n".join(line for line in config.splitlines() if "set Authorization" not in line)

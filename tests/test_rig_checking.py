@@ -14,7 +14,7 @@ from stand_in_hosts import Args, Verb, connected
 
 from lab import embedded, machines
 from lab.embedded import Embedded
-from lab.errors import AgentRefused, HostTrouble
+from lab.errors import AgentRefused, HostTrouble, Stopped
 from lab.model import Cache, Host, Lab, Line, Role
 from lab.rig import checking
 from lab.rig import hosts as rig_hosts
@@ -115,6 +115,34 @@ def test_what_is_missing_is_named_with_its_package(role: Role, tool: str, packag
     assert "branchlab provision" in missing[0].advice
     assert f" {package}" in missing[0].command
     assert missing[0].command.startswith("apt-get ")
+
+
+def test_only_what_packages_cure_says_so() -> None:
+    found = seen(Role.SERVER, without="tc", services="/srv/lab", root="none")
+    assert [one.text for one in found if one.packages] == [f"{NAMES['tc']} is missing"]
+    assert len([one for one in found if not one.ok]) == 2
+
+
+def test_check_tells_each_host_before_and_is_left_between_two(monkeypatch: pytest.MonkeyPatch) -> None:
+    def unreachable(lab: Lab, stop: Stop, **given: Any) -> Any:
+        raise HostTrouble("no answer", host=lab.hosts[0].name)
+
+    monkeypatch.setattr(checking, "connected", unreachable)
+    lab = Lab(name="office", hosts=tuple(Host(name=n, role=Role.CLIENT, ssh=n) for n in ("one", "two")))
+    said: list[str] = []
+    found = checking.check(lab, None, stop=Stop(), say=said.append)
+    assert said == ["one", "two"]
+    assert [(one.host, one.ok) for one in found] == [("one", False), ("two", False)]
+    stop = Stop()
+
+    def first(name: str) -> None:
+        said.append(name)
+        stop.request()
+
+    said.clear()
+    with pytest.raises(Stopped):
+        machines.check(lab, None, stop=stop, say=first)
+    assert said == ["one"]
 
 
 @pytest.mark.parametrize(("role", "tool"), [(Role.PROXY, "apache2"), (Role.SERVER, "svnadmin")])

@@ -116,12 +116,14 @@ def test_services_get_their_places_ports_and_whom_they_serve() -> None:
     (server,) = root(hosts[0]).args("service.start")
     assert (server["folder"], server["port"]) == ("/srv/lab/svn-server", 80)
     assert server["options"]["path"] == "/svn"
+    assert server["options"]["allow"] == ["198.51.100.11", "2001:db8::11", "198.51.100.12", "198.51.100.2"]
     (proxy,) = root(hosts[1]).args("service.start")
     assert (proxy["folder"], proxy["port"]) == ("/srv/proxy/caching-proxy", 8081)
     assert proxy["options"] == {
         "engine": "apache",
         "cache": "/var/cache/lab",
         "allow": ["198.51.100.11", "2001:db8::11", "198.51.100.12", "198.51.100.2"],
+        "origins": ["198.51.100.1"],
         "origin_ports": [80],
     }
 

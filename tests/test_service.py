@@ -39,7 +39,7 @@ def both(folder: Path) -> Iterator[Services]:
 
 
 def proxy_args(below: Path, **changed: Any) -> dict[str, Any]:
-    options = {"allow": ["127.0.0.1"], "listen": [PROXY]}
+    options = {"allow": ["127.0.0.1"], "origins": [SERVER], "listen": [PROXY]}
     args = {
         "kind": "caching-proxy",
         "folder": str(below / "proxy"),
@@ -65,6 +65,13 @@ def proxy_args(below: Path, **changed: Any) -> dict[str, Any]:
         ({"options": {"allow": ["0.0.0.0/0"]}}, "no IP address"),
         ({"options": {"allow": ["127.0.0.1"], "config": "x"}}, "has no option 'config'"),
         ({"options": {"allow": ["127.0.0.1"], "origin_ports": ["80"]}}, "list of ports"),
+        ({"options": {"allow": ["127.0.0.1"]}}, "needs option origins"),
+        ({"options": {"allow": ["127.0.0.1"], "origins": ["10.0.0.0/8"]}}, "no IP address"),
+        ({"options": {"allow": ["127.0.0.1"], "origins": ["127.1"]}}, "no IP address"),
+        ({"options": {"allow": ["127.0.0.1"], "origins": ["fe80::1%a b"]}}, "no IP address"),
+        ({"options": {"allow": ["127.0.0.1"], "origins": ['a"1;']}}, "no IP address"),
+        ({"options": {"allow": ["127.0.0.1"], "origins": [".example.com"]}}, "no IP address"),
+        ({"kind": "svn-server", "options": {"repository": "/srv/a/b"}}, "svn-server needs option allow"),
         ({"options": {"allow": ["127.0.0.1"], "listen": ["eth0"]}}, "no IP address"),
     ],
 )
@@ -93,7 +100,7 @@ def test_a_folder_of_somebody_else_is_refused_and_kept(folder: Path) -> None:
 def test_a_cache_folder_with_other_things_in_it_keeps_its_owner(folder: Path) -> None:
     (folder / "photos").mkdir()
     (folder / "photos" / "cat").write_text("mine")
-    options = {"allow": ["127.0.0.1"], "cache": str(folder / "photos")}
+    options = {"allow": ["127.0.0.1"], "origins": [SERVER], "cache": str(folder / "photos")}
     with pytest.raises(Refused, match=r"none of BranchLab's caches"):
         service.start(proxy_args(folder, options=options), Promises().call())
     assert (folder / "photos" / "cat").stat().st_uid == os.geteuid()
@@ -247,7 +254,7 @@ def test_what_does_not_start_says_why_and_leaves_nothing(folder: Path) -> None:
         "kind": "svn-server",
         "folder": str(folder / "svn"),
         "port": free_port(SERVER),
-        "options": {"repository": str(repo), "listen": [SERVER]},
+        "options": {"repository": str(repo), "allow": ["127.0.0.1"], "listen": [SERVER]},
     }
     promises = Promises()
     with pytest.raises(Refused) as refused:
@@ -303,7 +310,7 @@ from ssh_agents import protocol, service
 call = protocol.Call(lambda e, d: None, lambda: False, lambda s: False, lambda e: "1", lambda n: None)
 folder = {str(home / "proxy")!r}
 args = {{"kind": "caching-proxy", "folder": folder, "port": {free_port(PROXY)},
-        "options": {{"allow": ["127.0.0.1"], "listen": [{PROXY!r}]}}}}
+        "options": {{"allow": ["127.0.0.1"], "origins": [{SERVER!r}], "listen": [{PROXY!r}]}}}}
 print(service.start(args, call)["user"])
 print(service.stop({{"kind": "caching-proxy", "folder": folder}}, call)["stopped"])
 """

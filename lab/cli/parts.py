@@ -127,7 +127,7 @@ def _check(lab: Lab, experiment: Experiment | None) -> Sequence[Checked]:
         if experiment is not None:
             _entered(lab, experiment)
 
-    found: Sequence[Checked] = machines.check(lab, experiment, _signed_in(lab), _drivers(), enter)
+    found: Sequence[Checked] = machines.check(lab, experiment, _signed_in(lab), _drivers(), entering=enter)
     return found
 
 

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from urllib.parse import urlsplit
 
 from lab.agents import BUSY_ADVICE, Agent
 from lab.credentials import Passwords
-from lab.errors import AgentRefused, HostTrouble, LabError
+from lab.errors import AgentRefused, HostTrouble, LabError, Stopped
 from lab.model import Experiment, Host, Lab, Role
-from lab.rig import host_checks, peers, scratch
+from lab.rig import host_checks, peers, scratch, services
 from lab.rig.host_checks import Checked
 from lab.rig.hosts import Connected, connected, in_role, only, owner
 from lab.rig.line import HeldLine
@@ -25,21 +25,35 @@ def service_folders(host: Host) -> list[str]:
     return [f"{host.services}/{'svn-server' if host.role is Role.SERVER else 'caching-proxy'}"]
 
 
-def check(lab: Lab, experiment: Experiment | None, passwords: Passwords | None = None) -> tuple[Checked, ...]:
-    """Everything that a run would need, looked at; nothing is changed. Never raises a LabError."""
+def check(
+    lab: Lab,
+    experiment: Experiment | None,
+    passwords: Passwords | None = None,
+    stop: Stop | None = None,
+    say: Callable[[str], None] = lambda name: None,
+) -> tuple[Checked, ...]:
+    """Everything that a run would need, looked at; nothing is changed. Raises no LabError but Stopped.
+
+    `say` is told of each host's name before it is looked at, and of an empty one before what is between them.
+    """
     known = passwords or Passwords()
     found: list[Checked] = []
-    stop = Stop()
+    stop = stop or Stop()
     reached: list[Connected] = []
     for host in lab.hosts:
+        stop.check()
+        say(host.name)
         alone = Lab(name=lab.name, hosts=(host,))
         try:
             with connected(alone, stop, lease_s=None, passwords=known) as (one,):
                 found += _host(one, lab)
                 reached.append(one)
+        except Stopped:
+            raise
         except LabError as error:
             found.append(Checked(host.name, False, str(error), error.advice))
     if len(reached) == len(lab.hosts):
+        say("")
         found += _line(lab, experiment, stop, known)
     return tuple(found)
 
@@ -193,10 +207,23 @@ def _line(lab: Lab, experiment: Experiment | None, stop: Stop, passwords: Passwo
             for text in Meter(hosts, peers.hidden(seen, hosts)).notes():
                 yield Checked(lab.name, True, text)
             if experiment is not None:
+                yield from _ports(experiment, hosts, seen)
                 line.refuse(experiment.lines, stop)
                 yield from _services(experiment, hosts)
+    except Stopped:
+        raise
     except LabError as error:
         yield Checked(error.host or lab.name, False, str(error), error.advice)
+
+
+def _ports(
+    experiment: Experiment, hosts: Sequence[Connected], seen: Sequence[peers.Seen]
+) -> Iterator[Checked]:
+    """Whether the ports on which services of our own would listen are free."""
+    for one, service in services.wanted(hosts, experiment, seen):
+        if any(agent.ask("leases")["leases"] for agent in _agents(one)):
+            continue  # a run's own service may listen there, and goes with it
+        yield from host_checks.port(one, service)
 
 
 def _services(experiment: Experiment, hosts: Sequence[Connected]) -> Iterator[Checked]:

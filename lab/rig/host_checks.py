@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import shlex
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 from lab import units
 from lab.agents import Agent
@@ -39,13 +39,17 @@ NAMES = {
 
 @dataclass(frozen=True, slots=True)
 class Checked:
-    """One thing that was looked at. `advice` is empty where nothing is to be done; `command` is its exact words."""
+    """One thing that was looked at. `advice` is empty where nothing is to be done; `command` is its exact words.
+
+    `packages` is true where `lab.rig.provisioning` can cure it.
+    """
 
     host: str
     ok: bool
     text: str
     advice: str = ""
     command: str = ""
+    packages: bool = False
 
     @property
     def grade(self) -> Literal["ok", "warn", "trouble"]:
@@ -87,7 +91,7 @@ def _programs(one: Connected, lab: Lab) -> Iterator[Checked]:
             yield Checked(one.name, False, f"{NAMES[need]} is missing", f"Install {NAMES[need]} there.")
         else:
             advice = "branchlab provision PROFILE installs it, or somebody there as root:"
-            yield Checked(one.name, False, f"{NAMES[need]} is missing", advice, " && ".join(commands))
+            yield Checked(one.name, False, f"{NAMES[need]} is missing", advice, " && ".join(commands), True)
 
 
 def _disk(one: Connected) -> Iterator[Checked]:
@@ -189,7 +193,27 @@ def routes(one: Connected, hosts: Sequence[Connected]) -> Iterator[Checked]:
     yield Checked(one.name, True, f"reaches {ways}; {ssh}")
 
 
-NAMELESS = 'Write user = "NAME" under the proxy, or let the clients\' addresses in without a password.'
+def port(one: Connected, service: Mapping[str, Any]) -> Iterator[Checked]:
+    """Whether the port of a service that a run would start (`services.wanted`) is free."""
+    number, kind = service["port"], service["kind"]
+    word = one.agent.ask("service.port", {"port": number, "listen": service["options"].get("listen", [])})
+    if not word["taken"]:
+        yield Checked(one.name, True, f"port {number} is free for BranchLab's own {kind}")
+        return
+    key = f'url = "http://…:PORT" under [hosts.{one.name}]'
+    if kind == "svn-server":
+        key = 'repository = "http://{server}:PORT/svn/trunk" in the experiment'
+    yield Checked(
+        one.name,
+        False,
+        f"port {number}, which BranchLab's own {kind} would listen on, is taken: somebody listens on"
+        f" {', '.join(word['taken'])}",
+        f"Write another port in the profile ({key}), or end what listens there; as root this names it:",
+        f"ss -ltnp 'sport = :{number}'",
+    )
+
+
+LET_IN = 'Write user = "NAME" under the proxy, or let the clients\' addresses in without a password.'
 
 
 def listens(one: Connected, proxy: str, at: tuple[str, int], *, named: bool = False) -> Iterator[Checked]:
@@ -204,7 +228,7 @@ def listens(one: Connected, proxy: str, at: tuple[str, int], *, named: bool = Fa
         yield Checked(one.name, False, f"{proxy}: {error}", "Start it, or correct `url` in the profile.")
         return
     if word["status"] == 407:
-        yield Checked(one.name, named, f"{proxy}: asks for a password", "" if named else NAMELESS)
+        yield Checked(one.name, named, f"{proxy}: asks for a password", "" if named else LET_IN)
     else:
         yield Checked(one.name, True, f"{proxy}: answers on {url}")
 
@@ -227,7 +251,7 @@ def answers(
         return
     status = word["status"]
     if status == 407:
-        yield Checked(one.name, named, f"{where}: the proxy asks for a password", "" if named else NAMELESS)
+        yield Checked(one.name, named, f"{where}: the proxy asks for a password", "" if named else LET_IN)
     elif status == 401:
         advice = (
             "Nothing can be cached then. Allow reading without a password, from the lab's addresses at least."

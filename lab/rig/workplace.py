@@ -11,14 +11,15 @@ from dataclasses import asdict
 from typing import Any
 from urllib.parse import urlsplit
 
-from lab import caches, design, places, recipes, vcs
+from lab import design, places, recipes, vcs
 from lab.credentials import Passwords
 from lab.errors import BadInput, HostTrouble, LabError, TrialFailed
 from lab.events import DataMeasured, Event, ToolMeasured
 from lab.model import Experiment, Role, Trial
-from lab.rig import entry, scratch
+from lab.rig import entry, scratch, services
 from lab.rig.hosts import Connected, in_role, only
 from lab.rig.logs import LogCount, Logs
+from lab.rig.peers import Seen
 from lab.stop import Stop
 from lab.vcs import Command, Driver, Phase
 
@@ -31,7 +32,10 @@ STEP_S = 600.0
 
 
 class Workplace:
-    """Makes what the experiment's operations need, prepares each trial, and clears everything away."""
+    """Makes what the experiment's operations need, prepares each trial, and clears everything away.
+
+    `seen` is how hosts see each other: as such the services of our own let them in.
+    """
 
     def __init__(
         self,
@@ -39,13 +43,14 @@ class Workplace:
         experiment: Experiment,
         driver: Driver,
         passwords: Passwords | None = None,
+        seen: Sequence[Seen] = (),
     ) -> None:
         self._hosts = hosts
+        self._seen = seen
         self.client = only(hosts, Role.CLIENT)
         self.driver = driver.entering(experiment.user, experiment.ca)
         self._server = only(hosts, Role.SERVER)
         self._proxies = in_role(hosts, Role.PROXY)
-        self._office = in_role(hosts, Role.CLIENT) + self._proxies
         self._experiment = experiment
         self._url = scratch.filled(experiment.repository, self._server.host)
         self._entry = entry.of(experiment, self._url, self._server.name, passwords)
@@ -213,38 +218,9 @@ class Workplace:
         return DataMeasured(facts={"recipe": recipe.name, "seed": seed, **asdict(table)})
 
     def _start_services(self, stop: Stop) -> None:
-        if self._recipe is not None:
-            parts = urlsplit(self._url)
-            self._start(
-                self._server,
-                {
-                    "kind": "svn-server",
-                    "folder": f"{self._server.host.services}/svn-server",
-                    "port": parts.port or 80,
-                    "options": {
-                        "repository": self._holes["repository"],
-                        "path": "/" + parts.path.strip("/").split("/")[0],
-                    },
-                },
-                stop,
-            )
-        for proxy in self._proxies[:1]:
-            if proxy.host.services and proxy.host.cache:
-                self._start(
-                    proxy,
-                    {
-                        "kind": "caching-proxy",
-                        "folder": f"{proxy.host.services}/caching-proxy",
-                        "port": self._proxy()[1],
-                        "options": {
-                            "engine": caches.kind(proxy.host.cache.kind).engine,
-                            "cache": proxy.host.cache.folder,
-                            "allow": [address for one in self._office for address in one.addresses],
-                            "origin_ports": [urlsplit(self._url).port or 80],
-                        },
-                    },
-                    stop,
-                )
+        repository = str(self._holes.get("repository", ""))
+        for one, service in services.wanted(self._hosts, self._experiment, self._seen, repository):
+            self._start(one, service, stop)
 
     def _start(self, one: Connected, wanted: dict[str, Any], stop: Stop) -> None:
         one.privileged.ask("service.start", wanted, timeout_s=120, stop=stop)
