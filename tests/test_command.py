@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import resource
 import signal
 import statistics
 import subprocess
@@ -83,7 +84,9 @@ def test_user_and_system_time_and_memory_are_the_commands_own() -> None:
         "while time.process_time() < end: pass"
     )
     assert 0.25 < word["user_s"] + word["system_s"] < 3
-    assert 80 << 10 < word["peak_kib"] < 200 << 10
+    # Until it becomes another program a child counts the memory of its parent, which here is the tests' own.
+    own = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    assert 80 << 10 < word["peak_kib"] < max(200 << 10, own + (20 << 10))
     idle = run("sleep", "0.2")
     assert idle["user_s"] + idle["system_s"] < 0.1
 

@@ -182,8 +182,8 @@ def bench(user: users.User, folder: Path) -> Lab:
     if not by_password.exists():
         subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", by_password], check=True)
     made = [
-        replace(user.host(key=str(by_password)), name="server", role=Role.SERVER, address="127.0.0.1"),
-        replace(user.host(key=str(locked_key(user))), name="desk", role=Role.CLIENT, address="127.0.0.2"),
+        replace(user.host(key=str(by_password)), name="server", role=Role.SERVER, address="127.0.0.2"),
+        replace(user.host(key=str(locked_key(user))), name="desk", role=Role.CLIENT, address="127.0.0.1"),
     ]
     return Lab(name="x", hosts=tuple(made))
 
