@@ -185,7 +185,7 @@ def handed_over(kind: Kind = Kind.SUDO) -> str | None:
     number = os.environ.pop(variable, None)
     if number is None:
         return None
-    text = _first_line(int(number)) if number.isdigit() and len(number) < 10 else b""
+    text = _first_line(int(number)) if number.isascii() and number.isdecimal() and len(number) < 10 else b""
     if not text:
         raise BadInput(
             f"{variable} names a file descriptor that holds no password",

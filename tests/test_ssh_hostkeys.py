@@ -184,6 +184,7 @@ def test_a_host_that_an_authority_certified_is_known(tmp_path: Path, kind: str) 
     [
         (("-h", "-n", "127.0.0.2"), "it is for 127.0.0.2, and not for 127.0.0.1"),
         (("-h",), "it is for no name"),
+        (("-h", "-n", "127.0.0.*"), "it is for 127.0.0.*, and not for 127.0.0.1"),
         (("-h", "-n", "127.0.0.1", "-V", "-2w:-1w"), "it is not valid now"),
         (("-h", "-n", "127.0.0.1", "-V", "+1w:+2w"), "it is not valid now"),
     ],
