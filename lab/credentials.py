@@ -117,8 +117,13 @@ class Passwords:
             found = self._known.pop((kind, target), None)
             if found is not None:
                 self._wrong.add((kind, target, found))
-                if found == self._handed[kind]:
-                    self._handed[kind] = None  # nor to another host
+                if found == self._handed[kind] and kind is not Kind.KEY:
+                    self._handed[kind] = None  # nor to another host; a key file locks nobody out
+
+    def was_wrong(self, target: str, kind: Kind = Kind.SUDO) -> bool:
+        """Whether one was refused before."""
+        with self._turn:
+            return any((kind, target) == (one, of) for one, of, _ in self._wrong)
 
     def remember(self, target: str, kind: Kind = Kind.SUDO) -> bool:
         """Put the secret, once it was right, into the keyring; False where there is none that would take it."""

@@ -354,9 +354,12 @@ class Connection:
                 sftp.posix_rename(partial, path)
         except TimeoutError:
             raise self._lost(f"{path} could not be written in {timeout_s:g} s") from None
-        except OSError as error:
+        except (OSError, EOFError, paramiko.SSHException) as error:
+            why = getattr(error, "strerror", None) or error or type(error).__name__
+            if any(one.wire.over for one in self._wired):
+                raise self._lost(f"the connection ended before {path} was written: {why}") from error
             raise HostTrouble(
-                f"{path} could not be written: {error.strerror or error}",
+                f"{path} could not be written: {why}",
                 host=self.name,
                 advice=f"Check that {self.target.user} may write in {posixpath.dirname(path)} there.",
             ) from error
@@ -372,13 +375,17 @@ class Connection:
             wired.close()
 
     def _sftp(self, timeout_s: float) -> paramiko.SFTPClient:
+        used = self._wired[0].wire
         try:
-            channel, _ = self._session()
+            channel, used = self._session()
             channel.settimeout(timeout_s)
             with bounded(channel):
                 channel.invoke_subsystem("sftp")
             return paramiko.SFTPClient(channel)
-        except (paramiko.SSHException, paramiko.SFTPError, EOFError, TimeoutError) as error:
+        except (paramiko.SSHException, paramiko.SFTPError, EOFError, OSError) as error:
+            if used.over:
+                why = used.fault or error or type(error).__name__
+                raise self._lost(f"the connection ended while a file was begun: {why}") from error
             raise HostTrouble(
                 f"SFTP does not work there: {error or type(error).__name__}",
                 host=self.name,

@@ -112,6 +112,11 @@ class Wire(paramiko.Transport):
         return self._silent or ("" if self._over.is_set() else self.heard.broke)
 
     @property
+    def over(self) -> bool:
+        """Whether it has ended, or is about to: channels end a moment before paramiko says so."""
+        return not self.is_active() or self.heard.ended or bool(self.heard.broke)
+
+    @property
     def signatures(self) -> tuple[str, ...]:
         """Ways of signing that the server says it takes; empty where it does not say."""
         said = getattr(self, "server_extensions", {}).get("server-sig-algs", b"")
