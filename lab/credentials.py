@@ -199,6 +199,7 @@ def handed_over(kind: Kind = Kind.SUDO) -> str | None:
     return text.decode("utf-8", "surrogateescape")
 
 
+@functools.cache  # two variables may name the same one
 def _first_line(descriptor: int) -> bytes:
     text, end = b"", time.monotonic() + HANDED_S
     try:

@@ -38,9 +38,11 @@ OTHERS = {kind: f"{kind}-{secrets.token_hex(6)}" for kind in (Kind.VCS, Kind.PRO
 @pytest.fixture
 def fresh(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     credentials.handed_over.cache_clear()
+    credentials._first_line.cache_clear()
     monkeypatch.setattr(credentials, "stored", lambda name: None)
     yield
     credentials.handed_over.cache_clear()
+    credentials._first_line.cache_clear()
 
 
 class Keyring:
@@ -62,6 +64,7 @@ class Keyring:
 @pytest.fixture
 def keyring(monkeypatch: pytest.MonkeyPatch) -> type[Keyring]:
     credentials.handed_over.cache_clear()
+    credentials._first_line.cache_clear()
     Keyring.kept.clear()
     monkeypatch.setitem(sys.modules, "keyring", Keyring)
     return Keyring
@@ -104,6 +107,7 @@ def test_without_a_keyring_remembering_says_so_soon(monkeypatch: pytest.MonkeyPa
         set_password = get_password
 
     credentials.handed_over.cache_clear()
+    credentials._first_line.cache_clear()
     monkeypatch.setitem(sys.modules, "keyring", Failing)
     known = Passwords(lambda question: "typed")
     assert known.password("a", "h") == "typed"
@@ -130,6 +134,21 @@ def test_what_is_no_descriptor_is_told(monkeypatch: pytest.MonkeyPatch, number: 
     monkeypatch.setenv(VARIABLES[Kind.LOGIN], number)
     with pytest.raises(BadInput, match="names a file descriptor that holds no password"):
         Passwords()
+
+
+@pytest.mark.usefixtures("fresh")
+def test_one_descriptor_for_two_kinds(monkeypatch: pytest.MonkeyPatch) -> None:
+    reader, writer = os.pipe()
+    os.write(writer, b"both\n")
+    os.close(writer)
+    for kind in (Kind.LOGIN, Kind.SUDO):
+        monkeypatch.setenv(VARIABLES[kind], str(reader))
+    known = Passwords()
+    assert [known.password("a", "b", kind) for kind in (Kind.LOGIN, Kind.SUDO, Kind.KEY)] == [
+        "both",
+        "both",
+        None,
+    ]
 
 
 @lab_only

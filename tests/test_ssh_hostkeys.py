@@ -208,6 +208,16 @@ def test_a_certificate_that_does_not_count_is_refused(
 
 
 @lab_only
+def test_a_revoked_key_is_no_question_of_the_address(tmp_path: Path, server: sshd.Sshd) -> None:
+    config = configured(tmp_path, server)
+    (tmp_path / "users").write_text(f"@revoked [127.0.0.1]:{server.port} {server.host_key()}\n")
+    with pytest.raises(HostKeyRefused, match="marked as revoked") as caught:
+        ssh.connect(server.host(ssh="bench", host_key=None), config=config)
+    assert "@revoked" in caught.value.advice
+    assert str(tmp_path / "users") in caught.value.tried
+
+
+@lab_only
 def test_only_an_authority_that_is_known_and_not_revoked_counts(tmp_path: Path) -> None:
     made = sshd.made(tmp_path / "sshd", f"HostCertificate {tmp_path}/sshd/host_ed25519-cert.pub")
     ca, other = authority(tmp_path, "ca"), authority(tmp_path, "other")

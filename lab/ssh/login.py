@@ -159,7 +159,7 @@ class Login:
         try:
             held = {key.blob: key for key in stack.enter_context(keyfiles.agent(self.target.agent))}
         except (OSError, paramiko.SSHException) as error:
-            self.tried.append(f"the SSH agent: {error or type(error).__name__}")
+            self.tried.append(f"the SSH agent: {str(error) or type(error).__name__}")
         offered: set[bytes] = set()
         for path in self.target.keys:
             yield from self._file(path, held, offered)
