@@ -15,7 +15,7 @@ from typing import Any
 from lab import agents, asking, units, vcs
 from lab.asking import Question
 from lab.credentials import Passwords
-from lab.errors import AgentRefused, ConnectionLost, HostTrouble, LabError, TrialFailed
+from lab.errors import AgentRefused, ConnectionLost, HostLacks, HostTrouble, LabError, TrialFailed
 from lab.events import (
     CacheFilled,
     CommandStarted,
@@ -165,7 +165,7 @@ class Machines:
                     )
                     break
                 except (HostTrouble, AgentRefused) as error:
-                    if monotonic() >= end:
+                    if monotonic() >= end or isinstance(error, HostLacks):  # it is back, and does not do
                         raise
                     log.info("not yet back: %s", error)
                 stop.sleep(TRY_S)
