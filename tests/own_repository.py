@@ -15,7 +15,7 @@ import two_apaches
 
 from lab.embedded import Embedded
 from lab.recipes import QUICK
-from ssh_agents import apache, grounds
+from ssh_agents import apache, grounds, service_asked
 
 PORT = 8088
 
@@ -69,14 +69,13 @@ def served(lab: Embedded, password: str = "", port: int = PORT) -> Iterator[Repo
         folder = two_apaches.repository(QUICK, place / "repository")
         home = place / "apache"
         grounds.make_folder(str(home))
-        spec = apache.spec(
-            {"kind": "svn-server", "folder": str(home), "port": port, "options": {"repository": str(folder)}}
+        options = {"repository": str(folder)}
+        spec = service_asked.spec(
+            {"kind": "svn-server", "folder": str(home), "port": port, "options": options}
         )
         user = grounds.hand_over(str(home), str(folder))
-        made = apache.files(
-            spec, apache.modules("svn-server"), f"{user.name}:{user.gid}" if user is not None else None
-        )
-        config = made.config
+        apache.write(spec, str(home / "httpd.conf"), user)
+        config = (home / "httpd.conf").read_text("utf-8").rstrip()
         if password:
             # Nobody is anybody by himself any more.
             config = "\n".join(line for line in config.splitlines() if "set Authorization" not in line)
@@ -87,9 +86,8 @@ def served(lab: Embedded, password: str = "", port: int = PORT) -> Iterator[Repo
                 )
             if password == "never":
                 config = config.replace("Require valid-user", "Require all granted")
-        grounds.write(str(home / "users"), made.users)
         (home / "httpd.conf").write_text(config + "\n", "utf-8")
-        start = f"setsid {apache.program()} -f {home}/httpd.conf -DFOREGROUND >{home}/said 2>&1 </dev/null &"
+        start = f"setsid {apache.found()} -f {home}/httpd.conf -DFOREGROUND >{home}/said 2>&1 </dev/null &"
         real_runs.on(lab.folder, "server", start)
         try:
             _await_answer(lab, home, port)
