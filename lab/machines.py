@@ -338,6 +338,7 @@ class Machines:
             exit_ok=held.job.succeeded(told["exit"]) and not told["timed_out"],
             told=told,
             limit_s=held.limit_s,
+            content_bytes=rig.workplace.content_bytes if trial.treatment.operation == "get" else 0,
         )
         yield _record(evidence, held, closing.since(at_exit))
 

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import subprocess
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -25,6 +28,7 @@ from lab.rig import planning, scratch
 from lab.rig.hosts import connected
 from lab.rig.scratch import Own
 from lab.stop import Stop
+from ssh_agents import apache
 
 pytestmark = [
     pytest.mark.lab,
@@ -212,6 +216,81 @@ def test_a_server_on_which_nobody_can_lock_is_found_out_before_any_trial(lab: Em
         *_, last = runner.run(committed, Machines(lab.lab), Stop())
         assert isinstance(last, RunFinished)
         assert last.outcome is Outcome.DONE
+
+
+# What a server does that nobody expects
+
+
+@contextmanager
+def configured(repository: Repository, text: str) -> Iterator[None]:
+    """The user's Apache with these lines more, for as long as inside."""
+    home = repository.folder.parent / "apache"
+    config = home / "httpd.conf"
+    before = config.read_text("utf-8")
+    modules = Path(next(iter(apache.modules("svn-server").values()))).parent
+    try:
+        config.write_text(f'{before}\nLoadModule alias_module "{modules}/mod_alias.so"\n{text}\n', "utf-8")
+        _restarted(home)
+        yield
+    finally:
+        config.write_text(before, "utf-8")
+        _restarted(home)
+
+
+def _restarted(home: Path) -> None:
+    """Until every process of the earlier configuration is gone."""
+    (number,) = _servers(home, parents=True)
+    old = _servers(home, parents=False)
+    os.kill(number, signal.SIGHUP)
+    end = time.monotonic() + real_runs.PATIENCE_S
+    while set(old) & set(_servers(home, parents=False)) or not _servers(home, parents=False):
+        assert time.monotonic() < end
+        time.sleep(0.05)
+
+
+def _servers(home: Path, *, parents: bool) -> list[int]:
+    numbers = {}
+    for path in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):
+            if f"{home}/httpd.conf" in (path / "cmdline").read_text("utf-8"):
+                numbers[int(path.name)] = int(
+                    (path / "stat").read_text("utf-8").rpartition(")")[2].split()[1]
+                )
+    numbers = {
+        one: parent
+        for one, parent in numbers.items()
+        if b"apache" in _program(one) or b"httpd" in _program(one)
+    }
+    return [one for one, parent in numbers.items() if (parent not in numbers) is parents]
+
+
+def _program(number: int) -> bytes:
+    with suppress(OSError):
+        return Path(f"/proc/{number}/comm").read_bytes()
+    return b""
+
+
+def test_a_server_that_sends_on_to_another_host_is_refused_in_everything(
+    lab: Embedded, there: Repository
+) -> None:
+    with own_repository.served(lab, port=PORT + 2) as other:
+        # As it would be on another host; the port alone is another site already.
+        elsewhere = f"http://{lab.lab.one(Role.SERVER).address}:{PORT + 2}/svn"
+        newest = other.newest(), there.newest()
+        with configured(there, f"Redirect permanent /moved {elsewhere}"):
+            moved = f"http://{{server}}:{PORT}/moved"
+            wanted = own(repository=f"{moved}/trunk", scratch=f"{moved}/branchlab-scratch")
+            for deed in (scratch.make, scratch.remove, scratch.revert):
+                with pytest.raises(BadInput, match=f"is sent on to {elsewhere}/trunk"):
+                    deed(lab.lab, wanted, DRIVER)
+            with pytest.raises(BadInput, match="is sent on to"):
+                looked(lab, replace(wanted, operations=("get",), scratch=None))
+            assert "is sent on to" in failed(lab, wanted).reason
+        with configured(there, f"Redirect permanent /svn/gone {elsewhere}/branches"):
+            for deed in (scratch.make, scratch.remove):
+                with pytest.raises(BadInput, match=f"is sent on to {elsewhere}/branches"):
+                    deed(lab.lab, own(scratch=f"{URL}/gone"), DRIVER)
+        assert (other.newest(), there.newest()) == newest
 
 
 # A run

@@ -49,20 +49,32 @@ class Svn:
         self._options = list(options)
 
     def seen(self, target: str, stop: Stop) -> Seen | None:
-        """What is at a URL or in a working copy; None if nothing is there."""
+        """What is at a URL or in a working copy; None if nothing is there.
+
+        Raises BadInput where the server sends on to another address.
+        """
         status, out, told = self._run(["info", "--xml", places.exact(target)], stop)
         entry = _tree(out).find("entry") if status == 0 else None
         if entry is None:
             if status and not any(code in told for code in NOT_THERE):
                 raise self._trouble(["info", target], told)
             return None
-        return Seen(
+        seen = Seen(
             url=_url(entry, "url"),
             root=_url(entry, "repository/root"),
             uuid=entry.findtext("repository/uuid", ""),
             revision=int(entry.get("revision", "0")),
             folder=entry.get("kind") == "dir",
         )
+        if "://" in target and not _at(target, seen):
+            raise BadInput(
+                f"{target} is sent on to {places.without_user(seen.url)}: what goes there would be neither limited nor"
+                " counted, and would change what is kept there",
+                host=self._client.name,
+                tried=f"svn info {target}",
+                advice="Write that address, if its host is the one that is to be measured.",
+            )
+        return seen
 
     def property(self, name: str, url: str, stop: Stop) -> str | None:
         """A folder's own property; None if it has none of this name."""
@@ -123,6 +135,15 @@ class Svn:
             tried=tried,
             advice="Try the same command there by hand.",
         )
+
+
+def _at(url: str, seen: Seen) -> bool:
+    """True if what was seen is at this very address, in a repository that holds it."""
+    try:
+        here, found, root = (places.address(one) for one in (url, seen.url, seen.root))
+    except BadInput:
+        return False
+    return found == here and here.within(root)
 
 
 def _url(entry: ElementTree.Element, key: str) -> str:

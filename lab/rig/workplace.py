@@ -56,6 +56,8 @@ class Workplace:
         if self._proxies:
             self._proxy()  # what the profile lacks is said before anything is made
         self.data_bytes = 0
+        self.content_bytes = 0
+        """of what Get fetches, each different content once; svn fetches no other"""
 
     @property
     def origin(self) -> str:
@@ -132,6 +134,12 @@ class Workplace:
                     names += data["names"]
         found = looking.result or {}
         self.data_bytes = int(found["bytes"])
+        with self.client.agent.stream(
+            "files.look", {"folder": f"{request['folder']}/.svn/pristine"}
+        ) as contents:
+            for _ in contents.events(stop, STEP_S):
+                pass
+        self.content_bytes = int((contents.result or {})["bytes"])
         self._holes["edit_files"] = self._wanted(found["texts"], ("undo", "check-in", "diff"), "file of text")
         if "check-out" in self._experiment.operations:
             self._lockable(own, names, stop)
