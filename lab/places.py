@@ -114,6 +114,8 @@ def refuse_change(argv: Sequence[str], stdin: str, place: str) -> None:
         raise _outside(told, "it may change more than can be seen here")
     if any(".." in word.split("/") for word in argv):
         raise _outside(told, "a path with .. in it could lead anywhere")
+    if "--parents" in argv and any("://" in word for word in argv[2:]):
+        raise _outside(told, "with --parents it would make a place anew that its owner took away")
     targets = [word for word in argv[2:] if "://" in word or word.startswith("^")]
     if argv[1] == "copy":
         # The sources are only read; svn's last word is where they go.

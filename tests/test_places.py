@@ -184,3 +184,11 @@ def test_no_message_repeats_a_password(url: str) -> None:
         places.address(url)
     assert "s3cret" not in str(caught.value)
     assert "joe" not in str(caught.value)
+
+
+def test_a_place_that_was_taken_away_is_not_made_anew() -> None:
+    copy = ["svn", "copy", "--message", "x", "http://s/svn/project/trunk@5", f"{PLACE}/trial-1"]
+    places.refuse_change(copy, "", PLACE)
+    with pytest.raises(BadInput, match="with --parents it would make a place anew"):
+        places.refuse_change([*copy[:2], "--parents", *copy[2:]], "", PLACE)
+    places.refuse_change(["svn", "mkdir", "--parents", "/tmp/copy/a/b"], "", PLACE)

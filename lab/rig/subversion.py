@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from urllib.parse import unquote
 from xml.etree import ElementTree
 
@@ -84,12 +85,15 @@ class Svn:
                 return one.text or ""
         return None
 
-    def names(self, url: str, stop: Stop) -> list[str]:
-        """What a folder holds."""
-        return [
-            name.text or ""
-            for name in _tree(self.done(["list", "--xml", places.exact(url)], stop)).iter("name")
-        ]
+    def dated(self, url: str, stop: Stop) -> dict[str, datetime]:
+        """What a folder holds, and when each of it was changed last, by the server's clock."""
+        entries = _tree(self.done(["list", "--xml", places.exact(url)], stop)).iter("entry")
+        return {one.findtext("name", ""): _date(one.findtext("commit/date", "")) for one in entries}
+
+    def revisions(self, url: str, since: str, stop: Stop) -> list[int]:
+        """The revisions since `since` that changed something at or below a URL, oldest first."""
+        words = ["log", "--quiet", "--xml", "--revision", f"{since}:HEAD", places.exact(url)]
+        return [int(one.get("revision", "0")) for one in _tree(self.done(words, stop)).iter("logentry")]
 
     def locked(self, url: str, stop: Stop) -> list[str]:
         """URLs of everything below a folder that somebody holds a lock on."""
@@ -135,6 +139,13 @@ class Svn:
             tried=tried,
             advice="Try the same command there by hand.",
         )
+
+
+def _date(text: str) -> datetime:
+    try:
+        return datetime.fromisoformat(text)
+    except ValueError as error:
+        raise HostTrouble(f"svn told no date: {text[:40]!r}") from error
 
 
 def _at(url: str, seen: Seen) -> bool:
