@@ -137,6 +137,8 @@ class Machines:
         """
         with ExitStack() as stack:
             hosts = stack.enter_context(self._connected(owner(run, experiment.name), stop))
+            for one, before in zip(hosts, self._reached, strict=False):
+                one.told += before.told  # of the time before a connection was lost
             self._reached = hosts
             stack.callback(self._close)
             try:
@@ -175,8 +177,8 @@ class Machines:
     def _close(self) -> None:
         self._open = None
 
-    def account(self) -> Iterator[HostChanged]:
-        """What was changed on the hosts, and taken back, since this was last asked. Also once they are let go."""
+    def account(self) -> Iterator[Event]:
+        """What was changed on the hosts, and taken back or not, and was not told yet. Also once they are let go."""
         for one in self._reached:
             yield from one.account()
 
@@ -190,6 +192,9 @@ class Machines:
             if one.root is not None and one.root.notice:
                 yield Noted(text=f"{one.name}: {one.root.notice}")
         line = HeldLine(hosts, replace="qdisc" in self._agreed, place=self._lab.place)
+        if any(wanted.limited or wanted.delayed for wanted in experiment.lines):
+            standing = [one for one in line.standing(stop) if one.replaceable]
+            asking.refuse_unanswered(looking.queues(standing), self._agreed)
         line.refuse(experiment.lines, stop)
         seen = peers.look(hosts, stop)
         peers.refuse(seen, hosts, line.place)
@@ -199,6 +204,10 @@ class Machines:
         if any(wanted.limited or wanted.delayed for wanted in experiment.lines):
             others = line.others(hosts, stop, workplace.ports)
             asking.refuse_unanswered(looking.connections(line, others), self._agreed)
+        workplace.look(stop)
+        if any(state.enabled for state in experiment.states):
+            # Asked again where it is emptied: here nothing was made yet that would have to be taken back.
+            self._asked_fullness(hosts, workplace, looking.never_filled, stop)
         stack.callback(workplace.clear)
         for event in workplace.set_up(stop):
             yield event
@@ -221,15 +230,24 @@ class Machines:
 
     def _fullness(self, rig: _Rig, stop: Stop) -> Fullness:
         """The cache's fullness. Raises Declined where objects that are there now would have to go."""
-        proxy = only(rig.hosts, Role.PROXY)
-        if proxy.host.cache is None:
-            raise AssertionError("the profile was accepted without the proxy's cache")
 
         def fill(operation: str, stop: Stop) -> None:
             rig.line.lift(stop)
             rig.workplace.run_untimed(operation, stop)
 
-        fullness = Fullness(proxy, proxy.host.cache, rig.workplace.origin, fill)
+        return self._asked_fullness(rig.hosts, rig.workplace, fill, stop)
+
+    def _asked_fullness(
+        self,
+        hosts: Sequence[Connected],
+        workplace: Workplace,
+        fill: Callable[[str, Stop], None],
+        stop: Stop,
+    ) -> Fullness:
+        proxy = only(hosts, Role.PROXY)
+        if proxy.host.cache is None:
+            raise AssertionError("the profile was accepted without the proxy's cache")
+        fullness = Fullness(proxy, proxy.host.cache, workplace.origin, fill)
         if "purge" not in self._agreed:
             asking.refuse_unanswered(looking.purge(fullness, proxy, stop), self._agreed)
         return fullness
@@ -339,6 +357,7 @@ class Machines:
             exit_ok=held.job.succeeded(told["exit"]) and not told["timed_out"],
             told=told,
             limit_s=held.limit_s,
+            content_bytes=rig.workplace.content_bytes if trial.treatment.operation == "get" else 0,
         )
         yield _record(evidence, held, closing.since(at_exit))
         if not evidence.exit_ok:
