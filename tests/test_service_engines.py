@@ -565,3 +565,26 @@ def test_a_proxy_goes_to_the_server_and_nowhere_else_however_it_is_asked(proxy: 
         _raw(proxy.port, f"GET http://{places[0]}/no HTTP/1.1\r\nHost: {here}\r\n")
         _raw(proxy.port, f"GET http://{here}/no HTTP/1.1\r\nHost: {places[0]}\r\n")
         assert (others, asked) == ([], [])
+
+
+class _Six(http.server.ThreadingHTTPServer):
+    address_family = socket.AF_INET6
+
+
+@EVERY
+def test_an_origin_of_ipv6_is_reached_by_its_address(engine: str, folder: Path) -> None:
+    with _Six(("::1", 0), _Origin) as server:
+        server.asked = []  # type: ignore[attr-defined]
+        threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
+        one = Running(engine, folder, free_port(PROXY), server.server_port, [])
+        given = {**options(engine, folder, one.origin), "origins": ["192.0.2.1", "::1", "svn.example.com"]}
+        service.start(one.args(port=one.port, options=given), one.promises.call())
+        try:
+            place = f"[::1]:{one.origin}"
+            assert _raw(one.port, f"GET http://{place}/yes HTTP/1.1\r\nHost: {place}\r\n") == 200
+            place = f"localhost:{one.origin}"
+            assert _raw(one.port, f"GET http://{place}/no HTTP/1.1\r\nHost: {place}\r\n") == 403
+            assert server.asked == ["/yes"]  # type: ignore[attr-defined]
+        finally:
+            service.stop(one.args(), one.promises.call())
+            server.shutdown()
