@@ -465,4 +465,5 @@ def test_a_right_password_that_has_to_be_changed_is_not_told_as_wrong() -> None:
             with pytest.raises(login.AuthenticationRefused) as caught:
                 ssh.connect(host(), passwords=known)
             assert "wants the password to be changed first" in caught.value.tried
+            assert "change it there" in caught.value.advice
             assert not isinstance(caught.value, login.LoginPasswordRefused)

@@ -93,8 +93,10 @@ def out():
     while data := link.recv(65536): os.write(1, data)
     os._exit(0)
 threading.Thread(target=out).start()
-while data := os.read(0, 65536): link.sendall(data)
-link.shutdown(socket.SHUT_WR)
+try:
+    while data := os.read(0, 65536): link.sendall(data)
+finally:  # also where the client hung up before it had read everything
+    link.shutdown(socket.SHUT_WR)
 """
 
 

@@ -350,6 +350,13 @@ class Login:
                 advice="Look whether it is the password of this user on this host; it was offered once, and is not"
                 " tried again.",
             )
+        if any(CHANGE_FIRST in text for text in self.tried):
+            return AuthenticationRefused(
+                f"{self.target} wants the password to be changed before it lets {self.target.user} in",
+                host=self.host.name,
+                tried=tried,
+                advice="Log in by hand once, and change it there.",
+            )
         takes = ", ".join(reply.methods) or "nothing"
         further = " after a first step succeeded" if reply.partly else ""
         return AuthenticationRefused(
