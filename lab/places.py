@@ -28,6 +28,7 @@ READING = frozenset(
     )
 )
 """Subcommands of svn that change nothing in a repository. Whatever is not among them is taken to change it."""
+PORTS = {"http": 80, "https": 443}
 
 SPECIAL = "!svn"
 """A name that mod_dav_svn keeps for itself below each repository (its SVNSpecialURI)."""
@@ -35,7 +36,8 @@ SPECIAL = "!svn"
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """An http address that can be read in one way only: `host:port`, and the names of its path, decoded."""
+    """An address that can be read in one way only: `host:port` (after `https://` if it is), and its path's names,
+    decoded."""
 
     site: str
     path: tuple[str, ...]
@@ -52,10 +54,10 @@ def address(url: str) -> Address:
         raise BadInput(f"`{told}` has a user or a password in it: take them out")
     try:
         parts = urlsplit(url)
-        port = parts.port or 80
+        site = f"{parts.hostname}:{port(url)}"
     except ValueError:
         raise BadInput(f"`{url}`: its port is no number from 1 to 65535") from None
-    if parts.scheme != "http" or not parts.hostname:
+    if parts.scheme not in PORTS or not parts.hostname:
         raise BadInput(f"`{url}` is no http address")
     if "?" in url or "#" in url:
         raise BadInput(f"`{url}`: an address of a repository has no ? and no #: write %3F and %23")
@@ -66,7 +68,15 @@ def address(url: str) -> Address:
     names = parts.path.strip("/").split("/") if parts.path.strip("/") else []
     if parts.path.startswith("//") or "" in names:
         raise BadInput(f"`{url}` has two slashes in a row: take one out")
-    return Address(f"{parts.hostname}:{port}", tuple(_name(name, url) for name in names))
+    if parts.scheme == "https":
+        site = f"https://{site}"
+    return Address(site, tuple(_name(name, url) for name in names))
+
+
+def port(url: str) -> int:
+    """The port of an address. Raises ValueError where it is no number from 1 to 65535."""
+    parts = urlsplit(url)
+    return parts.port or PORTS.get(parts.scheme, 80)
 
 
 def without_user(text: str) -> str:

@@ -20,6 +20,7 @@ def scratch(lab: Lab, experiment: Experiment, *, remove: bool) -> None:
 
     driver = vcs.driver(experiment.vcs, store.data_folder() / "vcs")
     known = passwords.signed_in(lab, root=False)
+    passwords.entered(lab, experiment, known, store.data_folder() / "vcs")
     click.echo((places.remove if remove else places.make)(lab, experiment, driver, known))
 
 
@@ -30,11 +31,13 @@ def revert(profile: Profile, *, force: bool = False) -> None:
     """
     from lab import store, vcs
     from lab.cli import passwords
+    from lab.credentials import Passwords
     from lab.rig import scratch as places
 
     named = {one.scratch: one for one in profile.experiments if one.scratch}
-    known = passwords.signed_in(profile.lab, root=False) if named else None
+    known = passwords.signed_in(profile.lab, root=False) if named else Passwords()
     for place, experiment in named.items():
+        passwords.entered(profile.lab, experiment, known, store.data_folder() / "vcs")
         driver = vcs.driver(experiment.vcs, store.data_folder() / "vcs")
         undone = places.revert(profile.lab, experiment, driver, known, force=force)
         for text in undone or [f"nothing was left in {place}"]:
