@@ -29,7 +29,8 @@ def run(
     out.print()
     out.print(story.where(path), soft_wrap=True)
     code = story.code_of(summarised(seen))
-    return code or (trouble.DONE if all(one.ok for one in remains) else trouble.HOST_TROUBLE)
+    amiss = not all(one.ok for one in remains)
+    return trouble.HOST_TROUBLE if amiss and code in (trouble.DONE, trouble.INCOMPLETE) else code
 
 
 def told(events: Iterable[Event]) -> Iterator[str]:
