@@ -34,7 +34,7 @@ from lab.model import Experiment, Lab, Line, Role, Trial
 from lab.rig import changes as board
 from lab.rig import checking, looking, peers, planning
 from lab.rig.doubts import doubts
-from lab.rig.fullness import Found, Fullness
+from lab.rig.fullness import Found, Fullness, Ours
 from lab.rig.host_checks import Checked
 from lab.rig.hosts import LEASE_S, Connected, connected, everywhere, only, owner, taken_back
 from lab.rig.line import HeldLine
@@ -96,7 +96,7 @@ class Machines:
 
     `drivers` is the folder of the user's own drivers; a change on a host outlives BranchLab by at most
     `lease_s` seconds, and the few that its watcher takes. `agreed` is what a person agreed to of
-    `lab.asking.KINDS`; what else would touch other people's work is refused. In a lab that BranchLab made
+    `lab.asking.KINDS` (`purge`: the objects that `look` found last, and no others); what else would touch other people's work is refused. In a lab that BranchLab made
     itself nobody else works, so nothing is.
     """
 
@@ -111,6 +111,8 @@ class Machines:
     ) -> None:
         self._lab = lab
         self._agreed = frozenset(asking.KINDS) if own(lab) else agreed
+        # Outlives a lost connection, after which the run finds what it brought in before.
+        self._ours = Ours(everything=own(lab))
         self._passwords = passwords
         self._drivers = drivers
         self._lease_s = lease_s
@@ -215,7 +217,7 @@ class Machines:
         if any(state.enabled for state in experiment.states):
             # Before anything that empties the cache, its clean-up too, is as much as thought of.
             rig.fullness = self._fullness(rig, stop)
-            stack.callback(rig.fullness.clear, workplace.passing)
+            stack.callback(rig.fullness.clear)
             yield from self._learning(rig, experiment, stop)
 
     def _fullness(self, rig: _Rig, stop: Stop) -> Fullness:
@@ -228,9 +230,19 @@ class Machines:
             rig.line.lift(stop)
             rig.workplace.run_untimed(operation, stop)
 
-        fullness = Fullness(proxy, proxy.host.cache, rig.workplace.origin, fill)
-        if "purge" not in self._agreed:
-            asking.refuse_unanswered(looking.purge(fullness, proxy, stop), self._agreed)
+        def noted(operation: str, stop: Stop) -> frozenset[str]:
+            rig.line.lift(stop)
+            return rig.workplace.run_noted(operation, stop)
+
+        ours = self._ours
+        fullness = Fullness(proxy, proxy.host.cache, rig.workplace.origin, fill, ours=ours, noted=noted)
+        if "purge" in self._agreed:
+            ours.keys |= looking.shown(fullness)
+        if not ours.everything:
+            # Who agreed, agreed to what was shown: what came since then is asked about as if nobody had.
+            found = looking.unasked(fullness, proxy, stop)
+            asking.refuse_unanswered(looking.purge(fullness, proxy, found), self._agreed - {"purge"})
+        ours.passing |= {rig.workplace.passing} - {""}
         return fullness
 
     def _learning(self, rig: _Rig, experiment: Experiment, stop: Stop) -> Iterator[Event]:
@@ -252,6 +264,12 @@ class Machines:
                 fetched_bytes=moved.get("server>proxy"),
                 requests=rig.workplace.logs(stop).since(logs).requests().get("proxy", 0),
             )
+            if learnt.others:
+                yield Noted(
+                    text=f"{learnt.others} objects in the cache were brought in by others while the run goes on:"
+                    " they are neither counted nor taken out",
+                    grade="warn",
+                )
 
     @contextmanager
     def treated(self, trial: Trial, stop: Stop) -> Iterator[Iterator[Event]]:
@@ -487,7 +505,7 @@ def check(
     if experiment is None or not all(one.ok for one in found):
         return found
     try:
-        questions = look(lab, experiment, drivers, passwords)
+        questions = _looked(lab, experiment, drivers, passwords, remember=False)
     except LabError as error:
         return (*found, Checked(error.host or lab.name, False, str(error), error.advice))
     asked = [
@@ -545,6 +563,13 @@ def look(
     Nothing in a lab that BranchLab made itself, which is not even connected to. Raises what the run would raise
     before its first change: HostTrouble, BadInput, AgentRefused.
     """
+    return _looked(lab, experiment, drivers, passwords, remember=True)
+
+
+def _looked(
+    lab: Lab, experiment: Experiment, drivers: Path | None, passwords: Passwords | None, *, remember: bool
+) -> tuple[Question, ...]:
     if own(lab):
         return ()
-    return looking.look(lab, experiment, vcs.driver(experiment.vcs, drivers), passwords or Passwords())
+    driver = vcs.driver(experiment.vcs, drivers)
+    return looking.look(lab, experiment, driver, passwords or Passwords(), remember=remember)
