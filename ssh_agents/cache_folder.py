@@ -1,7 +1,7 @@
 """The folder of a cache: opened only where it can be one, and walked through without ever leaving it.
 
 Everything below the root is reached by descriptors of folders, so that no link, however quickly it is put there,
-leads out of it; other file systems are not entered.
+leads out of it; what is mounted below it is not entered, not even if it is the same file system (a bind mount).
 """
 
 import errno
@@ -48,13 +48,28 @@ def walk(root: int, call: protocol.Call, seen: Seen, foreign: Callable[[Where, s
 
     `foreign` is told of a name that was to be entered and is no folder of this file system.
     """
-    _walked(root, (), os.fstat(root).st_dev, call, seen, foreign)
+    _walked(root, (), place(root), call, seen, foreign)
+
+
+def place(number: int) -> Tuple[int, str]:
+    """File system and mount of what a descriptor is open on; where the system does not tell mounts, "" for it."""
+    told = b""
+    try:  # by hand, since this is done for every folder of a cache
+        info = os.open("/proc/self/fdinfo/%d" % number, os.O_RDONLY | os.O_CLOEXEC)
+    except OSError:
+        pass
+    else:
+        try:
+            told = os.read(info, 4096).partition(b"mnt_id:")[2].partition(b"\n")[0]
+        finally:
+            os.close(info)
+    return os.fstat(number).st_dev, told.strip().decode("ascii")
 
 
 def _walked(
     folder: int,
     where: Where,
-    device: int,
+    mounted: Tuple[int, str],
     call: protocol.Call,
     seen: Seen,
     foreign: Callable[[Where, str], None],
@@ -67,8 +82,8 @@ def _walked(
             continue
         try:
             with opened(folder, name) as inner:
-                if os.fstat(inner).st_dev == device:
-                    _walked(inner, (*where, name), device, call, seen, foreign)
+                if place(inner) == mounted:
+                    _walked(inner, (*where, name), mounted, call, seen, foreign)
                     continue
         except FileNotFoundError:
             continue  # emptied and removed meanwhile
@@ -187,8 +202,12 @@ def _guard(path: str) -> None:
         raise _refused(path, "it is a folder of the system")
     if any(home == path or home.startswith(path + "/") for home in _homes()):
         raise _refused(path, "it is a home folder, or holds one")
-    if os.path.ismount(path) or path in mount_points(_text("/proc/self/mountinfo")):
+    mounted = mount_points(_text("/proc/self/mountinfo"))
+    if os.path.ismount(path) or path in mounted:
         raise _refused(path, "it is the root of a mounted file system")
+    below = sorted(point for point in mounted if point.startswith(path + "/"))
+    if below:
+        raise _refused(path, "something else is mounted in it, at %s" % below[0])
 
 
 def _refused(path: str, why: str) -> protocol.Refused:

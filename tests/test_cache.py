@@ -9,6 +9,7 @@ import shutil
 import socket
 import struct
 import subprocess
+import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -374,6 +375,45 @@ def test_a_missing_folder_a_file_and_a_link_on_the_way(made: Path, tmp_path: Pat
 def test_the_root_of_a_mount_is_refused() -> None:
     text = "36 35 98:0 / /mnt/my\\040cache rw - ext4 /dev/sda1 rw\n37 36 0:5 / /proc rw - proc proc rw\n"
     assert cache_folder.mount_points(text) == {"/mnt/my cache", "/proc"}
+
+
+BOUND = """
+import sys
+from pathlib import Path
+from ssh_agents import cache, cache_folder, protocol
+kind, folder, unseen = sys.argv[1:]
+if unseen:  # as if it were mounted once the walk has begun
+    cache_folder.mount_points = lambda text: set()
+call = protocol.Call(lambda *_: None, lambda: False, lambda s: False, lambda entry: "", lambda name: None)
+try:
+    print(cache.purged_by_user({"kind": kind, "folder": folder, "owns": True, "all": True}, call))
+except protocol.Refused as error:
+    print(error.kind, error.text)
+"""
+
+
+@pytest.mark.lab
+@pytest.mark.parametrize("unseen", ["", "unseen"])
+@pytest.mark.parametrize("kind", ["folder", "apache-disk", "nginx-proxy-cache"])
+def test_a_bind_mount_of_the_same_file_system_is_not_entered(tmp_path: Path, kind: str, unseen: str) -> None:
+    """Field fault: by the file system alone it cannot be told, and a precious file was deleted."""
+    folder, precious = tmp_path / "cache", tmp_path / "precious"
+    (folder / "ab").mkdir(parents=True)
+    precious.mkdir()
+    files = {"folder": "a.txt", "apache-disk": "ab.header", "nginx-proxy-cache": "0123456789.0000000001"}
+    (precious / files[kind]).write_text("precious")
+    bind = 'mount --bind "$1" "$2/ab" && shift && exec "$PYTHON" -c "$CODE" "$2" "$1" "$3"'
+    done = subprocess.run(
+        ["unshare", "-rm", "sh", "-c", bind, "sh", str(precious), str(folder), kind, unseen],
+        cwd=Path(__file__).parents[1], env={**os.environ, "CODE": BOUND, "PYTHON": sys.executable},
+        capture_output=True, text=True, timeout=60, check=False,
+    )  # fmt: skip
+    assert (precious / files[kind]).read_text() == "precious", done.stdout + done.stderr
+    if not unseen:
+        assert done.stdout.startswith("denied"), done.stdout + done.stderr
+        assert f"something else is mounted in it, at {folder}/ab" in done.stdout
+    else:
+        assert done.stderr == ""
 
 
 @pytest.mark.parametrize(
