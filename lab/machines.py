@@ -264,6 +264,7 @@ class Machines:
                 fetched_bytes=moved.get("server>proxy"),
                 requests=rig.workplace.logs(stop).since(logs).requests().get("proxy", 0),
             )
+            yield from self.account()
             if learnt.others:
                 yield Noted(
                     text=f"{learnt.others} objects in the cache were brought in by others while the run goes on:"

@@ -202,6 +202,7 @@ class Agent:
             wait_cancelled=cancelled.wait,
             promise=self._leases.promise,
             keep=self._leases.keep,
+            tell=self._leases.tell,
         )
         word: Dict[str, Any]
         try:

@@ -153,6 +153,11 @@ class Session:
                 if struck is not None:
                     self._tell(self._lease.name, account.promised(struck), undone=True)
 
+    def tell(self, what: str) -> None:
+        """See `protocol.Call.tell`."""
+        lease = self._lease
+        self._tell("no lease" if lease is None else lease.name, account.line(what), undone=False)
+
     def news(self) -> List[Dict[str, Any]]:
         """What was changed on this host, and taken back, since this was last asked: {what, undone}."""
         told: List[Dict[str, Any]] = []

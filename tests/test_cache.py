@@ -267,6 +267,21 @@ def test_listing_comes_in_portions(tmp_path: Path) -> None:
     assert [len(data["objects"]) for _, data in heard.said] == [500, 500, 101]
 
 
+def test_what_is_taken_out_is_told_for_the_journal_and_the_account(made: Path) -> None:
+    """Field fault: of all that a run changed, only the objects that it purged were in no account."""
+    told: list[str] = []
+    heard = Heard()
+    heard.call.tell = told.append
+    urls = [one["url"] for one in listing(made)[0]][:1]
+    asked = {"kind": "apache-disk", "folder": str(made), "origin": "http://o:80/svn/"}
+    removed = cache.purged({**asked, "urls": urls}, heard.call)
+    text = f"1 objects ({removed['bytes']} bytes) of http://o:80/svn/ taken out of the cache {made}"
+    assert (removed["removed"], told) == (1, [text])
+    assert removed["bytes"] > 0
+    cache.purged({**asked, "urls": urls}, heard.call)
+    assert len(told) == 1  # nothing was there any more
+
+
 def test_half_written_and_broken_files_are_passed_over(made: Path) -> None:
     (made / "aptmpAB12cd").write_bytes(b"half")
     place = made / "zz" / "zz"

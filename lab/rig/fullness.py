@@ -227,9 +227,8 @@ class Fullness:
     def _purge(self, objects: Mapping[str, dict[str, Any]], stop: Stop) -> None:
         urls = [one["url"] for one in objects.values()]
         for begin in range(0, len(urls), CHUNK):
-            self._agent.ask(
-                "cache.purge", {**self._where, "urls": urls[begin : begin + CHUNK]}, timeout_s=240, stop=stop
-            )
+            chunk = {**self._where, "urls": urls[begin : begin + CHUNK], "origin": self.origin}
+            self._agent.ask("cache.purge", chunk, timeout_s=240, stop=stop)
 
 
 def _path(url: str) -> str:
