@@ -32,6 +32,22 @@ FORBIDDEN_BELOW = (
     *("/Applications", "/Library", "/System"),
 )
 """Nothing at or below these is a cache."""
+STATE_BELOW = (
+    *("/var/backups", "/var/log", "/var/mail", "/var/spool/anacron", "/var/spool/at", "/var/spool/cron"),
+    *("/var/spool/cups", "/var/spool/exim4", "/var/spool/mail", "/var/spool/postfix", "/var/spool/rsyslog"),
+    *(
+        "/var/lib/" + name
+        for name in (
+            "AccountsService NetworkManager alternatives apt aptitude containerd containers dbus docker dpkg grub"
+            " ldap libvirt logrotate mysql pam pacman polkit-1 postgresql rpm samba snapd sss sudo systemd ucf"
+        ).split()
+    ),
+)
+"""Nothing at or below these is a cache: what a system or its services cannot make again."""
+SECRETS = frozenset((".ssh", ".gnupg"))
+HOME_SIGNS = frozenset((".ssh", ".gnupg", ".bashrc", ".bash_history", ".profile"))
+"""A folder with one of these in it is a home, whoever knows its account."""
+HOMES = ("/home", "/Users")
 
 HEAD_PART = 16_384
 """So much of a file is read to tell whose it is."""
@@ -126,6 +142,9 @@ def root(args: Dict[str, Any]) -> Iterator[int]:
             "missing" if missing else "denied", "%s: %s" % (path, error.strerror)
         ) from None
     try:
+        signs = sorted(HOME_SIGNS & set(os.listdir(number)))
+        if signs:
+            raise _refused(path, "%s is in it, so it is a home folder" % signs[0])
         yield number
     except PermissionError as error:
         raise protocol.Refused("denied", "%s: %s" % (path, error), "to walk through the cache") from None
@@ -198,8 +217,12 @@ def _guard(path: str) -> None:
     path = path.rstrip("/")
     if path in FORBIDDEN or path.count("/") < 2:
         raise _refused(path, "it is a folder of the system")
-    if any((path + "/").startswith(above + "/") for above in FORBIDDEN_BELOW):
+    if any((path + "/").startswith(above + "/") for above in FORBIDDEN_BELOW + STATE_BELOW):
         raise _refused(path, "it is a folder of the system")
+    if SECRETS & set(path.split("/")):
+        raise _refused(path, "it is below a folder of keys")
+    if os.path.dirname(path) in HOMES:
+        raise _refused(path, "it is a home folder")
     if any(home == path or home.startswith(path + "/") for home in _homes()):
         raise _refused(path, "it is a home folder, or holds one")
     mounted = mount_points(_text("/proc/self/mountinfo"))

@@ -154,6 +154,7 @@ def test_it_says_hello_runs_a_command_and_ends_with_its_input(talk: Talk) -> Non
 def test_a_purge_is_in_the_account(talk: Talk, tmp_path: Path) -> None:
     (tmp_path / "cache").mkdir()
     (tmp_path / "cache/one").write_text("12345")
+    (tmp_path / "cache/.branchlab-may-purge").touch()
     asked = {"kind": "folder", "folder": str(tmp_path / "cache"), "owns": True, "urls": ["one"]}
     word = talk.ask(1, "cache.purge", **asked)
     assert word["done"]["removed"] == 1

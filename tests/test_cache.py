@@ -18,7 +18,7 @@ from typing import Any
 
 import pytest
 
-from ssh_agents import cache, cache_folder, protocol
+from ssh_agents import cache, cache_folder, cache_tree, protocol
 
 MODULES = "mpm_event authz_core proxy proxy_http cache cache_disk"
 MODULE_FOLDERS = ("/usr/lib/apache2/modules", "/usr/lib64/httpd/modules")
@@ -348,6 +348,41 @@ def test_odd_roots_are_refused_by_their_place(folder: str) -> None:
     assert refused(folder).kind == "denied"
 
 
+@pytest.mark.parametrize(
+    "folder",
+    [
+        *("/home/of-ldap", "/home/x/.ssh", "/home/x/.ssh/keys", "/root/x/.ssh", "/srv/.gnupg/x"),
+        *(
+            "/var/lib/dpkg",
+            "/var/lib/apt/lists",
+            "/var/spool/cron",
+            "/var/spool/cron/crontabs",
+            "/var/log/svn",
+        ),
+        *("/var/backups/x", "/var/lib/postgresql/15"),
+    ],
+)
+def test_homes_keys_and_what_a_system_keeps_are_refused_by_their_place(folder: str) -> None:
+    """Field fault: homes that are in no passwd, keys and a packager's own records were taken for caches."""
+    assert refused(folder).kind == "denied"
+    assert "is not taken for a cache" in refused(folder).text
+
+
+def test_caches_have_their_usual_places() -> None:
+    for folder in (
+        "/var/cache/apache2/mod_cache_disk",
+        "/var/spool/squid",
+        "/var/lib/nginx/cache",
+        "/home/p4/cache",
+    ):
+        cache_folder._guard(folder)
+
+
+def test_a_home_is_known_by_what_is_in_it(made: Path) -> None:
+    (made / ".bashrc").touch()
+    assert ".bashrc is in it, so it is a home folder" in refused(made).text
+
+
 def test_homes_and_what_holds_them_are_refused(made: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HOME", str(made))
     assert "home" in refused(made).text
@@ -395,7 +430,7 @@ def test_the_root_of_a_mount_is_refused() -> None:
 BOUND = """
 import sys
 from pathlib import Path
-from ssh_agents import cache, cache_folder, protocol
+from ssh_agents import cache, cache_folder, cache_tree, protocol
 kind, folder, unseen = sys.argv[1:]
 if unseen:  # as if it were mounted once the walk has begun
     cache_folder.mount_points = lambda text: set()
@@ -414,6 +449,7 @@ def test_a_bind_mount_of_the_same_file_system_is_not_entered(tmp_path: Path, kin
     """Field fault: by the file system alone it cannot be told, and a precious file was deleted."""
     folder, precious = tmp_path / "cache", tmp_path / "precious"
     (folder / "ab").mkdir(parents=True)
+    (folder / cache_tree.MAY).touch()
     precious.mkdir()
     files = {"folder": "a.txt", "apache-disk": "ab.header", "nginx-proxy-cache": "0123456789.0000000001"}
     (precious / files[kind]).write_text("precious")
