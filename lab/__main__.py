@@ -430,6 +430,8 @@ def _run(
         click.echo(f"note: {warning}", err=True)
     if not parts.own(profile.lab):
         agreed = agreeing.agreed(experiment, lambda: parts.look(profile.lab, experiment), agreed)
+    elif experiment.user or any(host.user for host in profile.lab.hosts):
+        parts.look(profile.lab, experiment)  # where nothing has to be agreed to, it only asks for passwords
     testbed = parts.testbed(profile.lab, agreed or frozenset())
     if rehearse:
         return rehearsal.run(profile.lab, experiment, testbed, lambda: parts.left(profile.lab), out)

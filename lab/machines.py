@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import sys
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -15,7 +15,7 @@ from typing import Any
 from lab import agents, asking, units, vcs
 from lab.asking import Question
 from lab.credentials import Passwords
-from lab.errors import AgentRefused, ConnectionLost, HostTrouble, LabError, TrialFailed
+from lab.errors import AgentRefused, ConnectionLost, HostLacks, HostTrouble, LabError, TrialFailed
 from lab.events import (
     CacheFilled,
     CommandStarted,
@@ -32,7 +32,7 @@ from lab.events import (
 )
 from lab.model import Experiment, Lab, Line, Role, Trial
 from lab.rig import changes as board
-from lab.rig import checking, looking, peers, planning
+from lab.rig import checking, looking, peers, planning, scratch
 from lab.rig.doubts import doubts
 from lab.rig.fullness import Found, Fullness, Ours
 from lab.rig.host_checks import Checked
@@ -96,8 +96,8 @@ class Machines:
 
     `drivers` is the folder of the user's own drivers; a change on a host outlives BranchLab by at most
     `lease_s` seconds, and the few that its watcher takes. `agreed` is what a person agreed to of
-    `lab.asking.KINDS` (`purge`: the objects that `look` found last, and no others); what else would touch other people's work is refused. In a lab that BranchLab made
-    itself nobody else works, so nothing is.
+    `lab.asking.KINDS`, of what `look` found last (objects of a cache, queues); what else would touch other people's
+    work is refused. In a lab that BranchLab made itself nobody else works, so nothing is.
     """
 
     def __init__(
@@ -167,7 +167,7 @@ class Machines:
                     )
                     break
                 except (HostTrouble, AgentRefused) as error:
-                    if monotonic() >= end:
+                    if monotonic() >= end or isinstance(error, HostLacks):  # it is back, and does not do
                         raise
                     log.info("not yet back: %s", error)
                 stop.sleep(TRY_S)
@@ -196,7 +196,8 @@ class Machines:
         seen = peers.look(hosts, stop)
         peers.refuse(seen, hosts, line.place)
         meter = Meter(hosts, peers.hidden(seen, hosts))
-        workplace = Workplace(hosts, experiment, vcs.driver(experiment.vcs, self._drivers))
+        driver = vcs.driver(experiment.vcs, self._drivers)
+        workplace = Workplace(hosts, experiment, driver, self._passwords, seen)
         if any(wanted.limited or wanted.delayed for wanted in experiment.lines):
             others = line.others(hosts, stop, workplace.ports)
             asking.refuse_unanswered(looking.connections(line, others), self._agreed)
@@ -359,13 +360,15 @@ class Machines:
             limit_s=held.limit_s,
         )
         yield _record(evidence, held, closing.since(at_exit))
+        if not evidence.exit_ok:
+            rig.workplace.refuse_unentered(held.job, told["tail"])
 
     def _run(
         self, rig: _Rig, held: _Held, trial: Trial, before: Reading, stop: Stop
     ) -> Generator[Event, None, dict[str, Any]]:
         """Stream until the command's last word, which is the value."""
         live, began = LiveCounters(rig.meter, before), monotonic()
-        request = {**held.job.args, "timeout_s": held.limit_s, "tail": TAIL_BYTES}
+        request = {**rig.workplace.request(held.job), "timeout_s": held.limit_s, "tail": TAIL_BYTES}
         with rig.meter.streaming() as samples, rig.client.agent.stream("command", request) as command:
             for talk, event, data in agents.merged([command, *samples], stop):
                 if talk is command and event is None:
@@ -500,12 +503,27 @@ def check(
     experiment: Experiment | None,
     passwords: Passwords | None = None,
     drivers: Path | None = None,
+    stop: Stop | None = None,
+    say: Callable[[str], None] = lambda name: None,
+    entering: Callable[[], None] | None = None,
 ) -> tuple[Checked, ...]:
-    """What a run would need on every host, looked at, and what it would ask; changes nothing."""
-    found = checking.check(lab, experiment, passwords)
+    """What a run would need on every host, looked at, and what it would ask; changes nothing.
+
+    `entering` gets the password of the experiment's repository from a person; without it, it must be known.
+    `say` is told of each host's name before it is looked at, and of an empty one before what is between them.
+    Raises Stopped once `stop` was requested.
+    """
+    stop = stop or Stop()
+    found = checking.check(lab, experiment, passwords, stop, say)
+    stop.check()
     if experiment is None or not all(one.ok for one in found):
         return found
     try:
+        passwords = passwords or Passwords()
+        if entering is None:
+            signed_in(lab, experiment, passwords, drivers)
+        else:
+            entering()
         questions = _looked(lab, experiment, drivers, passwords, remember=False)
     except LabError as error:
         return (*found, Checked(error.host or lab.name, False, str(error), error.advice))
@@ -524,7 +542,14 @@ def check(
         and any(state.enabled for state in experiment.states)
         and "purge" not in [one.kind for one in questions]
     ]
-    return (*found, *asked, *cold)
+    named = [
+        Checked(
+            lab.one(Role.CLIENT).name,
+            True,
+            f"the repository lets {experiment.user} in, or asks nobody on reads",
+        )
+    ]
+    return (*found, *(named if experiment.user else ()), *asked, *cold)
 
 
 def commands(lab: Lab, experiment: Experiment, drivers: Path | None = None) -> dict[str, list[str]]:
@@ -554,6 +579,15 @@ def own(lab: Lab) -> bool:
     from lab import embedded  # which not every controller can load
 
     return embedded.is_own(lab)
+
+
+def signed_in(lab: Lab, experiment: Experiment, passwords: Passwords, drivers: Path | None = None) -> None:
+    """Enter the experiment's repository once, and pass its proxy, so that `passwords` knows what they want.
+
+    Nothing where neither names a user. Changes nothing. Raises lab.rig.entry.RepositoryPasswordRefused for a password
+    that is wrong.
+    """
+    scratch.signed_in(lab, experiment, vcs.driver(experiment.vcs, drivers), passwords)
 
 
 def look(

@@ -27,11 +27,13 @@ READING = frozenset(
     )
 )
 """Subcommands of svn that change nothing in a repository. Whatever is not among them is taken to change it."""
+PORTS = {"http": 80, "https": 443}
 
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """An http address that can be read in one way only: `host:port`, and the names of its path, decoded."""
+    """An address that can be read in one way only: `host:port` (after `https://` if it is), and its path's names,
+    decoded."""
 
     site: str
     path: tuple[str, ...]
@@ -45,10 +47,10 @@ def address(url: str) -> Address:
     """The address that a text is. Raises BadInput for whatever two programs might read differently."""
     parts = urlsplit(url)
     try:
-        port = parts.port or 80
+        site = f"{parts.hostname}:{port(url)}"
     except ValueError:
         raise BadInput(f"`{url}`: its port is no number from 1 to 65535") from None
-    if parts.scheme != "http" or not parts.hostname:
+    if parts.scheme not in PORTS or not parts.hostname:
         raise BadInput(f"`{url}` is no http address")
     if parts.username is not None or parts.password is not None:
         raise BadInput(f"`{url.replace(parts.netloc, '…')}` has a user or a password in it: take them out")
@@ -61,7 +63,15 @@ def address(url: str) -> Address:
     names = parts.path.strip("/").split("/") if parts.path.strip("/") else []
     if parts.path.startswith("//") or "" in names:
         raise BadInput(f"`{url}` has two slashes in a row: take one out")
-    return Address(f"{parts.hostname}:{port}", tuple(_name(name, url) for name in names))
+    if parts.scheme == "https":
+        site = f"https://{site}"
+    return Address(site, tuple(_name(name, url) for name in names))
+
+
+def port(url: str) -> int:
+    """The port of an address. Raises ValueError where it is no number from 1 to 65535."""
+    parts = urlsplit(url)
+    return parts.port or PORTS.get(parts.scheme, 80)
 
 
 def _name(text: str, url: str) -> str:

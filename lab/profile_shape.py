@@ -166,6 +166,14 @@ def _repository(value: Any) -> str:
     return text.rstrip("/")
 
 
+def _user(value: Any) -> str:
+    text = _text(value, '"anna"')
+    if not re.fullmatch(r"[^\s:-][^\s:]*", text) or not text.isprintable():
+        # Not the text: it may be a password.
+        raise BadInput("this is no name of a user: write it without a password, spaces and colons")
+    return text
+
+
 def made_trouble(repository: str) -> str:
     """Why BranchLab cannot serve a repository of its own at this address; empty if it can."""
     match = re.fullmatch(r"http://\{server\}(?::([0-9]{1,5}))?/[A-Za-z0-9_-]+/trunk", repository)
@@ -179,12 +187,19 @@ def made_trouble(repository: str) -> str:
 
 def own_address(text: str) -> places.Address:
     """The address of a repository as it is, `{server}` being some host. Raises BadInput."""
-    if text.lower().startswith("https:"):
-        raise BadInput(
-            f"`{text}`: nothing of what goes over https can be cached, so no proxy can be measured with it: "
-            "serve the repository by http too, for the lab's hosts alone"
+    return places.address(re.sub(r"^(https?)://\{server\}(?=[:/]|$)", r"\1://branchlab.invalid", text))
+
+
+def entry_trouble(repository: str, ca: str | None, states: list[ProxyState]) -> tuple[str, str]:
+    """Which key about entering a repository of the user's own is wrong, and why; both empty if none is."""
+    if not repository.startswith("https:"):
+        return ("ca", "the repository is not on https: take `ca` out") if ca else ("", "")
+    if any(state.enabled for state in states):
+        return "repository", (
+            f"`{repository}`: nothing of what goes over https can be cached, so no proxy can be measured with it: "
+            'write states = ["disabled"], or serve the repository by http too, for the lab\'s hosts alone'
         )
-    return places.address(re.sub(r"^http://\{server\}(?=[:/]|$)", "http://branchlab.invalid", text))
+    return "", ""
 
 
 def scratch_trouble(scratch: str, repository: places.Address) -> str:
@@ -263,6 +278,7 @@ class HostTable(Table):
     sudo: bool = False
     cache: CacheTable | None = None
     url: Annotated[str, _read(_url)] | None = None
+    user: Annotated[str, _read(lambda value: _user(value))] | None = None
     services: Annotated[str, _read(_folder)] | None = None
     delay: str | None = None
 
@@ -272,6 +288,8 @@ class HostTable(Table):
         kind = self.cache.kind if self.cache else ""
         if self.role == Role.PROXY and self.services and kind in ("folder", "command"):
             _no(f"a cache of kind {kind} is of a proxy that is used as it is: take `services` out")
+        if self.user and (self.role != Role.PROXY or self.services):
+            _no("only a proxy that is used as it is asks for a `user`: take it out")
         return self
 
 
@@ -290,6 +308,8 @@ class ExperimentTable(Table):
     repository: Annotated[str, _read(_repository)] = "http://{server}/svn/trunk"
     data: str | None = None
     scratch: Annotated[str, _read(_repository)] | None = None
+    user: Annotated[str, _read(_user)] | None = None
+    ca: Annotated[str, _read(_folder)] | None = None
     change: ChangeTable = ChangeTable()
     operations: list[_Operation] = list(OPERATIONS)
     lines: list[_Rate]
@@ -327,5 +347,7 @@ EXAMPLES = {
     "launches": "launches = true",
     "data": 'data = "quick"',
     "scratch": 'scratch = "http://{server}/svn/project/branchlab-scratch"',
+    "user": 'user = "anna"',
+    "ca": 'ca = "/etc/ssl/company.pem"',
 }
 """What to write for a key."""

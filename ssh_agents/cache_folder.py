@@ -38,9 +38,20 @@ STATE_BELOW = (
     *(
         "/var/lib/" + name
         for name in (
-            "AccountsService NetworkManager alternatives apt aptitude containerd containers dbus docker dpkg grub"
-            " ldap libvirt logrotate mysql pam pacman polkit-1 postgresql rpm samba snapd sss sudo systemd ucf"
-        ).split()
+            *(
+                "AccountsService",
+                "NetworkManager",
+                "alternatives",
+                "apt",
+                "aptitude",
+                "containerd",
+                "containers",
+                "dbus",
+            ),
+            *("docker", "dpkg", "grub", "ldap", "libvirt", "logrotate", "mysql", "pam"),
+            *("pacman", "polkit-1", "postgresql", "rpm", "samba", "snapd", "sss", "sudo"),
+            *("systemd", "ucf"),
+        )
     ),
 )
 """Nothing at or below these is a cache: what a system or its services cannot make again."""

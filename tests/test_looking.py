@@ -335,10 +335,10 @@ def urls_in_cache(lab: Embedded) -> set[str]:
 
 def fetched(lab: Embedded, url: str) -> None:
     """A colleague on the client host gets this through the proxy."""
-    proxy = next(one.url for one in lab.lab.hosts if one.role is Role.PROXY)
+    through = next(one.url for one in lab.lab.hosts if one.role is Role.PROXY)
     get = (
         "import urllib.request as r;"
-        f"r.build_opener(r.ProxyHandler({{'http': '{proxy}'}})).open('{url}', timeout=20).read()"
+        f"r.build_opener(r.ProxyHandler({{'http': '{through}'}})).open('{url}', timeout=20).read()"
     )
     real_runs.on(lab.folder, "client", f'python3 -c "{get}"')
 

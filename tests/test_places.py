@@ -55,6 +55,7 @@ OUTSIDE = [
     "http://s/other/project/branchlab-scratch/run-1a2b3c4d/x",
     "http://s/svn/project/BRANCHLAB-scratch/run-1a2b3c4d/x",
     "https://s/svn/project/branchlab-scratch/run-1a2b3c4d/x",
+    "https://s:80/svn/project/branchlab-scratch/run-1a2b3c4d/x",
     "svn://s/svn/project/branchlab-scratch/run-1a2b3c4d/x",
     "file:///svn/project/branchlab-scratch/run-1a2b3c4d/x",
     "http://u:p@s/svn/project/branchlab-scratch/run-1a2b3c4d/x",

@@ -459,9 +459,35 @@ def test_a_repository_as_it_is_is_read_with_its_scratch_place() -> None:
     assert parsed(reading).experiment().scratch is None
 
 
+def test_a_proxy_of_the_users_own_may_want_a_user() -> None:
+    url = 'url = "http://proxy.office.example.com:8081"'
+    text = GOOD.replace(url, f'{url}\nuser = "joe"')
+    assert parsed(text).lab.one(Role.PROXY).user == "joe"
+    for wrong in (
+        text.replace('user = "joe"', 'user = "joe"\nservices = "/srv/branchlab"'),
+        GOOD.replace('role = "client"', 'role = "client"\nuser = "joe"', 1),
+    ):
+        assert any("only a proxy that is used as it is asks for a `user`" in line for line in refused(wrong))
+
+
+def test_a_repository_as_it_is_may_want_a_user_and_speak_https() -> None:
+    asked = parsed(OWN.replace("vcs =", 'user = "anna"\nvcs =')).experiment()
+    assert (asked.user, asked.ca) == ("anna", None)
+    text = OWN.replace("http://svn", "https://svn").replace("vcs =", 'ca = "/etc/ssl/company.pem"\nvcs =')
+    states = next(line for line in text.splitlines() if line.startswith("states ="))
+    text = text.replace(states, 'states = ["disabled"]')
+    asked = parsed(text).experiment()
+    assert (asked.user, asked.ca) == (None, "/etc/ssl/company.pem")
+
+
 @pytest.mark.parametrize(
     ("old", "new", "told"),
     [
+        ("vcs =", 'ca = "/company.pem"\nvcs =', "experiments.1.ca: the repository is not on https"),
+        ("vcs =", 'ca = "company.pem"\nvcs =', "experiments.1.ca: `company.pem` is no"),
+        ("vcs =", 'user = "anna:secret"\nvcs =', "is no name of a user"),
+        ("vcs =", 'user = "--password"\nvcs =', "is no name of a user"),
+        ("vcs =", 'data = "quick"\nuser = "anna"\nvcs =', 'experiments.1.user: data = "quick" makes a'),
         (
             'scratch = "',
             '# "',

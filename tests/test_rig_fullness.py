@@ -339,7 +339,7 @@ def test_what_others_bring_in_during_a_fill_is_neither_listed_nor_purged(world: 
     assert world.cached.keys() == {REPORT, "svn/colleague/second.txt"}
     for state in (FULL, EMPTY):
         assert world.fullness.bring("get", state, 7, Stop()).holds(state, 150)
-        assert REPORT in world.cached.keys()
+        assert url(REPORT) in world.cached.store
     world.fullness.clear()
     assert world.cached.keys() == {REPORT, "svn/colleague/second.txt"}
 
@@ -350,7 +350,7 @@ def test_what_others_brought_in_and_the_operation_needs_ends_the_run_and_stays(w
         Declined, match=f"1 objects that get needs came into the cache by others, e.g. {GET[3]}"
     ):
         world.fullness.learn("get", Stop())
-    assert GET[3] in world.cached.keys()
+    assert url(GET[3]) in world.cached.store
     assert world.agent.args("cache.purge") == []
 
 

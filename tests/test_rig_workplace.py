@@ -15,8 +15,10 @@ from lab import recipes, vcs
 from lab.errors import BadInput, HostTrouble, TrialFailed
 from lab.events import DataMeasured, ToolMeasured
 from lab.model import AS_IT_IS, DISABLED, Cache, Change, Experiment, ProxyState, Role, Treatment, Trial
+from lab.rig import services
 from lab.rig.hosts import Connected
 from lab.rig.logs import LogCount
+from lab.rig.peers import Seen
 from lab.rig.workplace import Workplace
 from lab.stop import Stop
 
@@ -116,14 +118,53 @@ def test_services_get_their_places_ports_and_whom_they_serve() -> None:
     (server,) = root(hosts[0]).args("service.start")
     assert (server["folder"], server["port"]) == ("/srv/lab/svn-server", 80)
     assert server["options"]["path"] == "/svn"
+    assert server["options"]["allow"] == ["198.51.100.11", "2001:db8::11", "198.51.100.12", "198.51.100.2"]
     (proxy,) = root(hosts[1]).args("service.start")
     assert (proxy["folder"], proxy["port"]) == ("/srv/proxy/caching-proxy", 8081)
     assert proxy["options"] == {
         "engine": "apache",
         "cache": "/var/cache/lab",
         "allow": ["198.51.100.11", "2001:db8::11", "198.51.100.12", "198.51.100.2"],
+        "origins": ["198.51.100.1"],
         "origin_ports": [80],
     }
+
+
+def served(seen: Sequence[Seen] = (), **changes: Any) -> tuple[Args, Args]:
+    """What server and proxy are asked to be; `changes` are of the server."""
+    hosts = hosts_of(Machine())
+    facts = changes.pop("facts", {})
+    hosts[0].host, hosts[0].facts = replace(hosts[0].host, **changes), facts
+    (_, server), (_, proxy) = services.wanted(hosts, experiment(repository="http://{server}/svn/trunk"), seen)
+    return server["options"], proxy["options"]
+
+
+def test_whom_nat_hides_is_let_in_under_the_address_that_is_seen() -> None:
+    seen = [
+        Seen("server", "desk", "198.51.100.11", "203.0.113.5", "198.51.100.11"),
+        Seen("server", "proxy", "198.51.100.2", "203.0.113.5", "198.51.100.2"),
+        Seen("server", "desk-2", "198.51.100.12", trouble="nobody answers"),
+        Seen("proxy", "desk", "198.51.100.11", "10.0.0.7", "10.0.0.7"),
+    ]
+    server, proxy = served(seen)
+    said = ["198.51.100.11", "2001:db8::11", "198.51.100.12", "198.51.100.2"]
+    assert server["allow"] == [*said, "203.0.113.5"]
+    assert proxy["allow"] == [*said, "10.0.0.7"]
+
+
+def test_the_server_listens_on_its_own_addresses_where_the_profile_has_them() -> None:
+    own = {"addresses": ["198.51.100.1", "10.1.1.1"]}
+    assert served(facts=own)[0]["listen"] == ["198.51.100.1"]
+    # Before a NAT, or where it does not tell, or if another of its addresses may be meant by a name.
+    assert served(facts={"addresses": ["10.1.1.1"]})[0]["listen"] == []
+    assert served()[0]["listen"] == []
+    hosts = hosts_of(Machine())
+    hosts[0].facts = own
+    named = experiment(repository="http://svn.example.com:8080/svn/trunk")
+    (_, server), (_, proxy) = services.wanted(hosts, named)
+    assert (server["options"]["listen"], server["port"]) == ([], 8080)
+    assert proxy["options"]["origins"] == ["198.51.100.1", "svn.example.com"]
+    assert proxy["options"]["origin_ports"] == [8080]
 
 
 def test_clear_stops_and_removes_everything_although_some_of_it_fails() -> None:

@@ -13,7 +13,7 @@ from lab.asking import Declined
 from lab.errors import LabError, TrialFailed
 from lab.model import Cache, ProxyState
 from lab.rig.hosts import Connected
-from lab.rig.workplace import PROXY_PORT
+from lab.rig.scratch import PROXY_PORT
 from lab.stop import Stop
 
 CHUNK = 2000

@@ -134,11 +134,11 @@ def connected(
         if others:
             raise others[0]
         if troubles:
-            raise (
-                troubles[0]
-                if len(troubles) == 1
-                else HostTrouble("\n".join(trouble.told() for trouble in troubles))
-            )
+            if len(troubles) == 1:
+                raise troubles[0]
+            # Whoever waits for hosts to come back need not wait for these.
+            kind = HostLacks if all(isinstance(trouble, HostLacks) for trouble in troubles) else HostTrouble
+            raise kind("\n".join(trouble.told() for trouble in troubles))
         stop.check()
         if lease_s is not None:
             _lease_all(hosts, lease_s, owned_by or owner(), stack)

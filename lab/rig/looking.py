@@ -41,7 +41,7 @@ def look(
     with connected(lab, stop, lease_s=None, passwords=passwords) as hosts:
         for one in hosts:
             checking.refuse_held(one)
-        workplace = Workplace(hosts, experiment, driver)
+        workplace = Workplace(hosts, experiment, driver, passwords)
         workplace.look(stop)
         _refuse_rootless(hosts, experiment)
         # As if it had been agreed to: only what no agreement can help is refused here.

@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 from lab import caches, design, recipes, units, vcs
 from lab.errors import BadInput
 from lab.model import CHANGING, Cache, Experiment, Host, Lab, Line, ProxyState, Role
-from lab.rig.workplace import PROXY_PORT
+from lab.rig.scratch import PROXY_PORT
 from lab.vcs import Driver, Phase
 
 ENGINES = {"apache": "an Apache", "squid": "a Squid", "nginx": "an nginx"}
@@ -19,6 +19,9 @@ def commands(lab: Lab, experiment: Experiment, driver: Driver) -> dict[str, list
     server, client = lab.one(Role.SERVER), lab.one(Role.CLIENT)
     told: dict[str, list[str]] = {host.name: [] for host in lab.hosts}
     holes = _holes(experiment, server)
+    if any(proxy.user for proxy in lab.having(Role.PROXY)):
+        holes["proxy_config"] = "SCRATCH/proxy"
+    driver = driver.entering(experiment.user, experiment.ca)
     if experiment.data:
         if not server.services:
             raise BadInput(

@@ -15,7 +15,7 @@ from lab.rig.meter import Reading
 from lab.rig.readback import Readback
 
 SERVED_SHARE = 0.02
-"""Without an access log, the proxy served only what exceeds this share of what it sent: HTTP's heads differ a little."""
+"""Without an access log, the proxy served only what exceeds this share of what it sent: heads differ a little."""
 HEADERS = 52
 """Bytes of a packet's headers: IPv4 and TCP with time stamps. (20 more with IPv6.)"""
 

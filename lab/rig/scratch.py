@@ -13,6 +13,8 @@ from lab import places
 from lab.credentials import Passwords
 from lab.errors import BadInput, HostTrouble, LabError
 from lab.model import CHANGING, Experiment, Host, Lab, Role
+from lab.rig import entry
+from lab.rig.entry import Entry
 from lab.rig.hosts import LEASE_S, Connected, connected, in_role, only, owner
 from lab.rig.subversion import Seen, Svn
 from lab.stop import Stop
@@ -25,8 +27,10 @@ MARK = "branchlab:scratch"
 
 A copy of the place carries the property along, and is told from it by its path.
 """
-NO_FOLDER = "/dev/null/branchlab"
-"""As the tool's private folder: nothing is read there, and nothing can be written."""
+TRIED = 10
+"""So many files are locked at once before the trials."""
+PROXY_PORT = 8081
+"""Where a proxy of our own listens when the profile's url names no port."""
 _RUN = re.compile(r"run-[0-9a-f]{8}")
 _COMMITTED = re.compile(r"revision (\d+)")
 
@@ -57,16 +61,33 @@ def filled(text: str, server: Host) -> str:
     return text.replace("{server}", f"[{address}]" if ":" in address else address)
 
 
+def proxy_at(proxy: Host) -> tuple[str, int]:
+    """Where clients reach a proxy: host and port. Raises BadInput where the profile does not say."""
+    parts = urlsplit(proxy.url or "")
+    name = parts.hostname or proxy.address or proxy.address6 or ""
+    if not name:
+        raise BadInput(
+            f"the clients need to know how to reach {proxy.name}",
+            advice=f'Write url = "http://…" under [hosts.{proxy.name}].',
+        )
+    return name, parts.port or PROXY_PORT
+
+
 # What is looked at
 
 
 def refuse_unmarked(
-    hosts: Sequence[Connected], experiment: Experiment, driver: Driver, stop: Stop
+    hosts: Sequence[Connected],
+    experiment: Experiment,
+    driver: Driver,
+    stop: Stop,
+    entered: Entry | None = None,
 ) -> Own | None:
     """Look at the experiment's own repository from the client; None where BranchLab makes the repository itself.
 
     Changes nothing. Raises BadInput where it is not to be had as the experiment wants it: under another
-    host's address, with a password, or without a marked place for what changes it.
+    host's address, with a password that is unknown or before a proxy, or without a marked place for what changes it;
+    and RepositoryPasswordRefused, so that a wrong one is offered once, and not in each trial.
     """
     if experiment.data is not None:
         return None
@@ -76,7 +97,11 @@ def refuse_unmarked(
     if "{server}" not in experiment.repository:
         for one in (*in_role(hosts, Role.CLIENT), *in_role(hosts, Role.PROXY)):
             _refuse_other_host(one, server, url, stop)
-    svn = Svn(client, driver.options(NO_FOLDER))
+    entered = entered or entry.of(experiment, url, server.name, None)
+    entered.refuse_old((client.facts.get("tools") or {}).get("svn"), client.name)
+    if any(state.enabled for state in experiment.states):
+        _refuse_named_reads(Svn(client, driver, replace(entered, user="")), url, stop)
+    svn = Svn(client, driver, entered)
     seen = _folder(svn, url, stop)
     place = ""
     if experiment.scratch and any(name in CHANGING for name in experiment.operations):
@@ -108,6 +133,18 @@ def _refuse_other_host(one: Connected, server: Connected, url: str, stop: Stop) 
             advice=f"Name {name}'s own host as [hosts.{server.name}], with all its addresses (address, address6), "
             "or write {server} in the repository's URL.",
         )
+
+
+def _refuse_named_reads(nameless: Svn, url: str, stop: Stop) -> None:
+    """Raise BadInput where reading needs a password: no proxy may keep what comes then."""
+    try:
+        nameless.seen(url, stop)
+    except BadInput as error:
+        error.advice = (
+            'Write states = ["disabled"], or let the lab\'s hosts read without a password, by their addresses'
+            " (Require ip): what was read with one no cache may store, so no proxy could be measured."
+        )
+        raise
 
 
 def _folder(svn: Svn, url: str, stop: Stop) -> Seen:
@@ -168,8 +205,8 @@ def make(lab: Lab, experiment: Experiment, driver: Driver, passwords: Passwords 
 
     Raises BadInput where something else is at that URL.
     """
-    with _at_client(lab, experiment, driver, passwords) as (client, place, repository):
-        svn = Svn(client, driver.options(NO_FOLDER), place)
+    with _at_client(lab, experiment, driver, passwords) as (client, place, repository, entered):
+        svn = Svn(client, driver, entered, place)
         stop = Stop()
         seen = svn.seen(place, stop)
         if seen is not None:
@@ -190,9 +227,9 @@ def make(lab: Lab, experiment: Experiment, driver: Driver, passwords: Passwords 
 
 def remove(lab: Lab, experiment: Experiment, driver: Driver, passwords: Passwords | None = None) -> str:
     """Delete the marked place by one revision, locks in it first; what was done, for people. Idempotent."""
-    with _at_client(lab, experiment, driver, passwords) as (client, place, repository):
+    with _at_client(lab, experiment, driver, passwords) as (client, place, repository, entered):
         stop = Stop()
-        svn = Svn(client, driver.options(NO_FOLDER), place.rpartition("/")[0])
+        svn = Svn(client, driver, entered, place.rpartition("/")[0])
         if svn.seen(place, stop) is None:
             return f"there is nothing at {place}"
         _refuse_place(svn, repository, place, stop)
@@ -205,9 +242,9 @@ def revert(lab: Lab, experiment: Experiment, driver: Driver, passwords: Password
 
     Refused (AgentRefused, `busy`) while a run goes on; nothing is done where the place is not marked.
     """
-    with _at_client(lab, experiment, driver, passwords) as (client, place, repository):
+    with _at_client(lab, experiment, driver, passwords) as (client, place, repository, entered):
         stop = Stop()
-        svn = Svn(client, driver.options(NO_FOLDER), place)
+        svn = Svn(client, driver, entered, place)
         seen = svn.seen(place, stop)
         if seen is None or svn.property(MARK, place, stop) != _mark(seen):
             return []
@@ -218,8 +255,8 @@ def revert(lab: Lab, experiment: Experiment, driver: Driver, passwords: Password
 @contextmanager
 def _at_client(
     lab: Lab, experiment: Experiment, driver: Driver, passwords: Passwords | None
-) -> Iterator[tuple[Connected, str, Seen]]:
-    """The client alone, held; the place's URL, and what is measured."""
+) -> Iterator[tuple[Connected, str, Seen, Entry]]:
+    """The client alone, held; the place's URL, what is measured, and how it is entered."""
     _refuse_other_tool(driver)
     if experiment.data is not None or experiment.scratch is None:
         raise BadInput(
@@ -235,8 +272,37 @@ def _at_client(
     # Nothing of this needs root, so no password for it is asked either.
     alone = Lab(name=lab.name, hosts=(replace(host, root="none"),))
     held = owner(purpose="scratch place")
+    entered = entry.of(experiment, url, server.name, passwords)
     with connected(alone, Stop(), lease_s=LEASE_S, owned_by=held, passwords=passwords) as (client,):
-        yield client, place, _folder(Svn(client, driver.options(NO_FOLDER)), url, Stop())
+        entered.refuse_old((client.facts.get("tools") or {}).get("svn"), client.name)
+        yield client, place, _folder(Svn(client, driver, entered), url, Stop()), entered
+
+
+def signed_in(lab: Lab, experiment: Experiment, driver: Driver, passwords: Passwords) -> None:
+    """Enter the experiment's repository once, from the client, so that `passwords` knows what it wants; and its proxy.
+
+    Does nothing where no user is named and no https spoken. Changes nothing. Raises RepositoryPasswordRefused for a
+    wrong password, and BadInput for one that is not known or a certificate that is not trusted.
+    """
+    server, host = lab.one(Role.SERVER), lab.one(Role.CLIENT)
+    own = experiment.data is None and (experiment.user or experiment.repository.startswith("https:"))
+    proxy = next(iter(lab.having(Role.PROXY)), None)
+    asks = proxy is not None and proxy.user and any(state.enabled for state in experiment.states)
+    if not (own or asks):
+        return
+    url = filled(experiment.repository, server)
+    alone = Lab(name=lab.name, hosts=(replace(host, root="none"),))
+    with connected(alone, Stop(), lease_s=None, passwords=passwords) as (client,):
+        if proxy is not None and asks:
+            at = proxy_at(proxy)
+            passing = entry.of_proxy(proxy, at, passwords)
+            if passing is not None:
+                entry.try_proxy(client, passing, url, at, Stop())
+        if own:
+            _refuse_other_tool(driver)
+            entered = entry.of(experiment, url, server.name, passwords)
+            entered.refuse_old((client.facts.get("tools") or {}).get("svn"), client.name)
+            Svn(client, driver, entered).seen(url, Stop())
 
 
 def _nearest(svn: Svn, place: str, repository: Seen, stop: Stop) -> str:
@@ -299,12 +365,13 @@ def _cleared(svn: Svn, place: str, stop: Stop) -> Iterator[str]:
 class RunPlace:
     """One run's folder in the marked place: made by one revision, removed by one."""
 
-    def __init__(self, client: Connected, driver: Driver, own: Own, token: str) -> None:
+    def __init__(self, client: Connected, driver: Driver, own: Own, token: str, entered: Entry) -> None:
         self.url = f"{own.place}/run-{token}"
         self.work = f"{self.url}/work"
         self._own = own
+        self._entered = entered
         # The leftovers of other runs lie beside this one's folder.
-        self._svn = Svn(client, driver.options(NO_FOLDER), own.place)
+        self._svn = Svn(client, driver, entered, own.place)
 
     def make(self, stop: Stop) -> None:
         """Delete what runs that were cut off left here; copy the repository on its server, which costs nothing."""
@@ -314,9 +381,24 @@ class RunPlace:
         message = f"BranchLab: copy for the trials of run {self.url.rpartition('-')[2]}"
         self._svn.done(["copy", "--parents", "--message", message, source, self.work], stop)
 
-    def try_lock(self, name: str, stop: Stop) -> None:
-        """Lock one file of the copy and release it. Raises what keeps the server from it, before any trial."""
-        url = places.exact(f"{self.work}/{quote(name)}")
+    def try_lock(self, names: Sequence[str], stop: Stop) -> None:
+        """Lock a few files of the copy and release them. Raises what keeps the server from it, before any trial."""
+        urls = [places.exact(f"{self.work}/{quote(name)}") for name in names[:TRIED]]
+        self._try_one(urls[0], stop)
+        if self._entered.user and len(urls) > 1:
+            told = self._svn.tried(["lock", *urls], stop)
+            for url in urls:
+                self._svn.tried(["unlock", "--force", url], stop)
+            if any(code in told for code in entry.PASSWORD):
+                raise BadInput(
+                    "svn locks one file here, but not several at once: the server asks for a password on writes only,"
+                    f" and svn answers the first such question alone: {entry.shortened(told)}",
+                    tried=f"svn lock of {len(urls)} files",
+                    advice="Let the server ask on reads too (then states with the proxy cannot be measured), or take"
+                    " check-out out of the operations.",
+                )
+
+    def _try_one(self, url: str, stop: Stop) -> None:
         try:
             self._svn.done(["lock", url], stop)
         except HostTrouble as error:

@@ -8,16 +8,18 @@ from urllib.parse import unquote
 from xml.etree import ElementTree
 
 from lab import places
-from lab.errors import BadInput, HostTrouble, LabError
+from lab.errors import HostTrouble, LabError
+from lab.rig.entry import Entry, shortened
 from lab.rig.hosts import Connected
 from lab.stop import Stop
+from lab.vcs import Driver
 
 STEP_S = 600.0
 """No command takes longer than this."""
 NOT_THERE = ("E200009", "E145000", "E160013")
 """svn's codes, which are the same in every language: nothing is there."""
-PASSWORD = ("E215004", "E170001")
-"""The server wants to know who is asking."""
+NO_FOLDER = "/dev/null/branchlab"
+"""As the tool's private folder: nothing is read there, and nothing can be written."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,15 +40,16 @@ class Seen:
 
 
 class Svn:
-    """svn on a client, by its ordinary agent; never asks for anything. `options` are the driver's own.
+    """svn on a client, by its ordinary agent, with the driver's own options; never asks for anything.
 
-    Nothing of a repository is changed but below `place`.
+    Nothing of a repository is changed but below `place`. It is entered as `entry` says.
     """
 
-    def __init__(self, client: Connected, options: Sequence[str], place: str = "") -> None:
+    def __init__(self, client: Connected, driver: Driver, entry: Entry, place: str = "") -> None:
         self._client = client
         self._place = place
-        self._options = list(options)
+        self._entry = entry
+        self._options = driver.entering(entry.user, entry.ca).options(NO_FOLDER)
 
     def seen(self, target: str, stop: Stop) -> Seen | None:
         """What is at a URL or in a working copy; None if nothing is there."""
@@ -91,11 +94,18 @@ class Svn:
             raise self._trouble(words, told)
         return out
 
+    def tried(self, words: Sequence[str], stop: Stop) -> str:
+        """Run `svn WORDS`; what it complained of, empty if it was done."""
+        status, _, told = self._run(words, stop)
+        return told or "failed" if status != 0 else ""
+
     def _run(self, words: Sequence[str], stop: Stop) -> tuple[int | None, str, str]:
         said = {"stdout": "", "stderr": ""}
         argv = ["svn", words[0], *self._options, *words[1:]]
         places.refuse_change(argv, "", self._place)
         request = {"argv": argv, "env": {"LC_ALL": "C.UTF-8"}, "timeout_s": STEP_S}
+        if self._entry.user:
+            request["stdin"] = self._entry.line()
         with self._client.agent.stream("command", request) as command:
             for event, data in command.events(stop, STEP_S + 30):
                 if event == "output":
@@ -107,18 +117,10 @@ class Svn:
         return word.get("exit"), said["stdout"], told
 
     def _trouble(self, words: Sequence[str], told: str) -> LabError:
-        last = "\n".join(line for line in told.splitlines() if "warning: W000020" not in line)[-600:]
         tried = f"svn {' '.join(words)}"
-        if any(code in told for code in PASSWORD):
-            return BadInput(
-                f"the repository asks for a user and a password, and BranchLab has none to give: {last}",
-                host=self._client.name,
-                tried=tried,
-                advice="Let the lab's hosts in without one, by their addresses (Require ip). What was read with a"
-                " password no cache may store, so no proxy could be measured with it anyway.",
-            )
-        return HostTrouble(
-            f"svn could not do this: {last or 'it said nothing'}",
+        trouble = self._entry.trouble(told, self._client.name, tried)
+        return trouble or HostTrouble(
+            f"svn could not do this: {shortened(told) or 'it said nothing'}",
             host=self._client.name,
             tried=tried,
             advice="Try the same command there by hand.",

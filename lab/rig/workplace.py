@@ -11,14 +11,16 @@ from dataclasses import asdict
 from typing import Any
 from urllib.parse import urlsplit
 
-from lab import caches, design, places, recipes, vcs
+from lab import design, places, recipes, vcs
+from lab.credentials import Passwords
 from lab.errors import BadInput, HostTrouble, LabError, TrialFailed
 from lab.events import DataMeasured, Event, ToolMeasured
 from lab.model import Experiment, Role, Trial
-from lab.rig import scratch
+from lab.rig import entry, scratch, services
 from lab.rig.hosts import Connected, in_role, only
 from lab.rig.line import listening
 from lab.rig.logs import LogCount, Logs
+from lab.rig.peers import Seen
 from lab.stop import Stop
 from lab.vcs import Command, Driver, Phase
 
@@ -28,22 +30,31 @@ STARTS = 5
 """So many starts of the VCS's tool are timed."""
 STEP_S = 600.0
 """No untimed step takes longer than this."""
-PROXY_PORT = 8081
-"""Where a proxy of our own listens when the profile's url names no port."""
 
 
 class Workplace:
-    """Makes what the experiment's operations need, prepares each trial, and clears everything away."""
+    """Makes what the experiment's operations need, prepares each trial, and clears everything away.
 
-    def __init__(self, hosts: Sequence[Connected], experiment: Experiment, driver: Driver) -> None:
+    `seen` is how hosts see each other: as such the services of our own let them in.
+    """
+
+    def __init__(
+        self,
+        hosts: Sequence[Connected],
+        experiment: Experiment,
+        driver: Driver,
+        passwords: Passwords | None = None,
+        seen: Sequence[Seen] = (),
+    ) -> None:
         self._hosts = hosts
+        self._seen = seen
         self.client = only(hosts, Role.CLIENT)
-        self.driver = driver
+        self.driver = driver.entering(experiment.user, experiment.ca)
         self._server = only(hosts, Role.SERVER)
         self._proxies = in_role(hosts, Role.PROXY)
-        self._office = in_role(hosts, Role.CLIENT) + self._proxies
         self._experiment = experiment
         self._url = scratch.filled(experiment.repository, self._server.host)
+        self._entry = entry.of(experiment, self._url, self._server.name, passwords)
         self._recipe = recipes.recipe(experiment.data) if experiment.data else None
         self._logs: dict[str, tuple[int, LogCount]] = {}
         self._services: list[tuple[Connected, dict[str, Any]]] = []
@@ -54,8 +65,11 @@ class Workplace:
         self._token = secrets.token_hex(4)
         self._own: scratch.Own | None = None
         self._run_place: scratch.RunPlace | None = None
+        self._passing: entry.Entry | None = None
         if self._proxies:
-            self._proxy()  # what the profile lacks is said before anything is made
+            at = self._proxy()  # what the profile lacks is said before anything is made
+            if any(state.enabled for state in experiment.states):
+                self._passing = entry.of_proxy(self._proxies[0].host, at, passwords)
         self.data_bytes = 0
 
     @property
@@ -64,7 +78,7 @@ class Workplace:
         parts = urlsplit(self._own.root if self._own else self._url)
         path = parts.path.strip("/")
         root = path if self._own else path.split("/")[0]
-        return f"{parts.scheme}://{parts.hostname}:{parts.port or 80}/{root}{'/' if root else ''}"
+        return f"{parts.scheme}://{parts.hostname}:{places.port(self._url)}/{root}{'/' if root else ''}"
 
     @property
     def passing(self) -> str:
@@ -74,7 +88,7 @@ class Workplace:
     @property
     def ports(self) -> list[int]:
         """The ports on which the VCS and the proxy are reached."""
-        ports = [urlsplit(self._url).port or 80]
+        ports = [places.port(self._url)]
         return ports + ([self._proxy()[1]] if self._proxies else [])
 
     # Before the trials
@@ -82,9 +96,12 @@ class Workplace:
     def look(self, stop: Stop) -> None:
         """Look at a repository as it is, from the client; from then on `origin` is its root. Changes nothing.
 
-        Raises what `scratch.refuse_unmarked` raises; does nothing where BranchLab makes the repository itself.
+        Raises what `scratch.refuse_unmarked` raises; does nothing where BranchLab makes the repository itself. A
+        proxy that wants a password is asked whether it takes it.
         """
-        self._own = scratch.refuse_unmarked(self._hosts, self._experiment, self.driver, stop)
+        if self._passing is not None:
+            entry.try_proxy(self.client, self._passing, self._url, self._proxy(), stop)
+        self._own = scratch.refuse_unmarked(self._hosts, self._experiment, self.driver, stop, self._entry)
 
     def set_up(self, stop: Stop) -> Iterator[Event]:
         """Repository, services, the tool's starting cost, the working copy that trials copy."""
@@ -103,6 +120,8 @@ class Workplace:
             "locks": "",
             "branch_url": "",
         }
+        if self._passing is not None:
+            self._holes["proxy_config"] = self._linked(f"{folder}/proxy", stop)
         if self._recipe is not None:
             yield self._data(stop)
         self._start_services(stop)
@@ -114,11 +133,21 @@ class Workplace:
         if self._own is not None:
             yield self._survey(self._own, stop)
 
+    def _linked(self, folder: str, stop: Stop) -> str:
+        """A folder of configuration in which `servers` is the pipe that svn is started with: no secret is on a disk."""
+        for argv in (["mkdir", folder], ["ln", "-s", "/dev/fd/3", f"{folder}/servers"]):
+            word = self.client.agent.ask(
+                "command", {"argv": argv, "timeout_s": 60.0}, timeout_s=90, stop=stop
+            )
+            if word["exit"] != 0:
+                raise HostTrouble(word["tail"].strip(), host=self.client.name, tried=" ".join(argv))
+        return folder
+
     def _confine(self, own: scratch.Own, stop: Stop) -> None:
         """This run's folder in the marked place; from now on the driver changes nothing beside it."""
         self._holes["revision"] = own.revision
         if own.place:
-            place = scratch.RunPlace(self.client, self.driver, own, self._token)
+            place = scratch.RunPlace(self.client, self.driver, own, self._token, self._entry)
             self._run_place = place  # before it is made: what is half made is removed too
             place.make(stop)
         self.driver = self.driver.confined(self._run_place.url if self._run_place else "")
@@ -147,7 +176,7 @@ class Workplace:
             raise AssertionError("an experiment with Check-Out was accepted without a scratch place")
         count = self._wanted(len(names), ("check-out",), "file")
         chosen = design.chosen(names, count, self._experiment.seed)
-        place.try_lock(chosen[0], stop)
+        place.try_lock(chosen, stop)
         self._holes["locks"] = "".join(f"{places.exact(name)}\n" for name in chosen)
         lockable = str(self._holes["pristine"]).removesuffix("pristine") + "lockable"
         self._holes["lockable"] = lockable
@@ -190,38 +219,9 @@ class Workplace:
         return DataMeasured(facts={"recipe": recipe.name, "seed": seed, **asdict(table)})
 
     def _start_services(self, stop: Stop) -> None:
-        if self._recipe is not None:
-            parts = urlsplit(self._url)
-            self._start(
-                self._server,
-                {
-                    "kind": "svn-server",
-                    "folder": f"{self._server.host.services}/svn-server",
-                    "port": parts.port or 80,
-                    "options": {
-                        "repository": self._holes["repository"],
-                        "path": "/" + parts.path.strip("/").split("/")[0],
-                    },
-                },
-                stop,
-            )
-        for proxy in self._proxies[:1]:
-            if proxy.host.services and proxy.host.cache:
-                self._start(
-                    proxy,
-                    {
-                        "kind": "caching-proxy",
-                        "folder": f"{proxy.host.services}/caching-proxy",
-                        "port": self._proxy()[1],
-                        "options": {
-                            "engine": caches.kind(proxy.host.cache.kind).engine,
-                            "cache": proxy.host.cache.folder,
-                            "allow": [address for one in self._office for address in one.addresses],
-                            "origin_ports": [urlsplit(self._url).port or 80],
-                        },
-                    },
-                    stop,
-                )
+        repository = str(self._holes.get("repository", ""))
+        for one, service in services.wanted(self._hosts, self._experiment, self._seen, repository):
+            self._start(one, service, stop)
 
     def _start(self, one: Connected, wanted: dict[str, Any], stop: Stop) -> None:
         one.privileged.ask("service.start", wanted, timeout_s=120, stop=stop)
@@ -304,14 +304,38 @@ class Workplace:
         if timed is None:
             raise AssertionError("a driver was accepted without a timed command")
         self._refuse_elsewhere(timed, stop)
+        self._put_file(timed)
         return timed
+
+    def request(self, command: Command) -> dict[str, Any]:
+        """The command's arguments for the agent; with the passwords that it needs, so never kept."""
+        secrets: dict[str, Any] = {"stdin": self._entry.line()} if command.login else {}
+        if command.proxy_login and self._passing is not None:
+            secrets["secret"] = self._passing.settings()
+        return {**command.args, **secrets}
+
+    def refuse_unentered(self, command: Command, told: str) -> None:
+        """Raise what a server that asked again for a user or a certificate means: no trial after this one could do
+        better, and an account may be locked after a few wrong passwords."""
+        if command.proxy_login and self._passing is not None and entry.OF_A_PROXY in told:
+            raise self._passing.refuse(entry.shortened(told), str(command))
+        if command.login or self._entry.ca:
+            trouble = self._entry.trouble(told, self.client.name, str(command))
+            if trouble is not None:
+                raise trouble
+
+    def _put_file(self, command: Command) -> None:
+        if command.file is not None:
+            path, text = command.file
+            self.client.connection.put(text.encode("utf-8"), path, timeout_s=STEP_S)
 
     def _refuse_elsewhere(self, command: Command, stop: Stop) -> None:
         """What a working copy belongs to cannot be seen in a command: it is asked of the copy itself."""
         if self._own is None or not places.changing(command.argv):
             return
         config = self._holes["config"]
-        folders = {word for word in command.argv if word.startswith("/") and word != config}
+        listed = command.file[0] if command.file else ""
+        folders = {word for word in command.argv if word.startswith("/") and word not in (config, listed)}
         folders |= {str(command.args["cwd"])} if "cwd" in command.args else set()
         urls = [word for word in command.argv if "://" in word]
         if self._run_place is None or not (folders or urls):
@@ -359,10 +383,11 @@ class Workplace:
         if command.verb != "command":
             one.agent.ask(command.verb, dict(command.args), timeout_s=STEP_S, stop=stop)
             return
-        word = one.agent.ask(
-            "command", {**command.args, "timeout_s": STEP_S}, timeout_s=STEP_S + 30, stop=stop
-        )
+        self._put_file(command)
+        request = {**self.request(command), "timeout_s": STEP_S}
+        word = one.agent.ask("command", request, timeout_s=STEP_S + 30, stop=stop)
         if not command.succeeded(word["exit"]):
+            self.refuse_unentered(command, word["tail"])
             raise TrialFailed(
                 f"an untimed step ended with exit status {word['exit']}: {word['tail'].strip()[-400:]}",
                 host=one.name,
@@ -370,12 +395,4 @@ class Workplace:
             )
 
     def _proxy(self) -> tuple[str, int]:
-        proxy = self._proxies[0]
-        parts = urlsplit(proxy.host.url or "")
-        host = parts.hostname or (proxy.addresses[0] if proxy.addresses else "")
-        if not host:
-            raise BadInput(
-                f"the clients need to know how to reach {proxy.name}",
-                advice=f'Write url = "http://…" under [hosts.{proxy.name}].',
-            )
-        return host, parts.port or PROXY_PORT
+        return scratch.proxy_at(self._proxies[0].host)
