@@ -38,6 +38,7 @@ from lab.rig.fullness import Found, Fullness, Ours
 from lab.rig.host_checks import Checked
 from lab.rig.hosts import LEASE_S, Connected, connected, everywhere, only, owner, taken_back
 from lab.rig.line import HeldLine
+from lab.rig.line import Standing as StandingQueues
 from lab.rig.meter import LiveCounters, Meter, Reading
 from lab.rig.proofs import Evidence, proofs
 from lab.rig.readback import Readback
@@ -139,6 +140,8 @@ class Machines:
         """
         with ExitStack() as stack:
             hosts = stack.enter_context(self._connected(owner(run, experiment.name), stop))
+            for one, before in zip(hosts, self._reached, strict=False):
+                one.told += before.told  # of the time before a connection was lost
             self._reached = hosts
             stack.callback(self._close)
             try:
@@ -177,8 +180,8 @@ class Machines:
     def _close(self) -> None:
         self._open = None
 
-    def account(self) -> Iterator[HostChanged]:
-        """What was changed on the hosts, and taken back, since this was last asked. Also once they are let go."""
+    def account(self) -> Iterator[Event]:
+        """What was changed on the hosts, and taken back or not, and was not told yet. Also once they are let go."""
         for one in self._reached:
             yield from one.account()
 
@@ -192,6 +195,10 @@ class Machines:
             if one.root is not None and one.root.notice:
                 yield Noted(text=f"{one.name}: {one.root.notice}")
         line = HeldLine(hosts, replace="qdisc" in self._agreed, place=self._lab.place)
+        if any(wanted.limited or wanted.delayed for wanted in experiment.lines):
+            standing = [one for one in line.standing(stop) if one.replaceable]
+            asking.refuse_unanswered(looking.queues(standing), self._agreed)
+            self._bind(line, standing)
         line.refuse(experiment.lines, stop)
         seen = peers.look(hosts, stop)
         peers.refuse(seen, hosts, line.place)
@@ -201,6 +208,10 @@ class Machines:
         if any(wanted.limited or wanted.delayed for wanted in experiment.lines):
             others = line.others(hosts, stop, workplace.ports)
             asking.refuse_unanswered(looking.connections(line, others), self._agreed)
+        workplace.look(stop)
+        if any(state.enabled for state in experiment.states):
+            # Asked again where it is emptied: here nothing was made yet that would have to be taken back.
+            self._asked_fullness(hosts, workplace, looking.never_filled, stop)
         stack.callback(workplace.clear)
         for event in workplace.set_up(stop):
             yield event
@@ -221,11 +232,15 @@ class Machines:
             stack.callback(rig.fullness.clear)
             yield from self._learning(rig, experiment, stop)
 
+    def _bind(self, line: HeldLine, standing: Sequence[StandingQueues]) -> None:
+        """Let the line replace the queues that were shown, and no others. Raises Declined where others stand now."""
+        if not self._ours.everything:
+            news = looking.queues(looking.not_shown(line, standing))
+            asking.refuse_unanswered(news, self._agreed - {"qdisc"})
+            line.bind(standing)
+
     def _fullness(self, rig: _Rig, stop: Stop) -> Fullness:
         """The cache's fullness. Raises Declined where objects that are there now would have to go."""
-        proxy = only(rig.hosts, Role.PROXY)
-        if proxy.host.cache is None:
-            raise AssertionError("the profile was accepted without the proxy's cache")
 
         def fill(operation: str, stop: Stop) -> None:
             rig.line.lift(stop)
@@ -235,15 +250,27 @@ class Machines:
             rig.line.lift(stop)
             return rig.workplace.run_noted(operation, stop)
 
-        ours = self._ours
-        fullness = Fullness(proxy, proxy.host.cache, rig.workplace.origin, fill, ours=ours, noted=noted)
+        return self._asked_fullness(rig.hosts, rig.workplace, fill, stop, noted)
+
+    def _asked_fullness(
+        self,
+        hosts: Sequence[Connected],
+        workplace: Workplace,
+        fill: Callable[[str, Stop], None],
+        stop: Stop,
+        noted: Callable[[str, Stop], frozenset[str]] | None = None,
+    ) -> Fullness:
+        proxy, ours = only(hosts, Role.PROXY), self._ours
+        if proxy.host.cache is None:
+            raise AssertionError("the profile was accepted without the proxy's cache")
+        fullness = Fullness(proxy, proxy.host.cache, workplace.origin, fill, ours=ours, noted=noted)
         if "purge" in self._agreed:
             ours.keys |= looking.shown(fullness)
         if not ours.everything:
             # Who agreed, agreed to what was shown: what came since then is asked about as if nobody had.
             found = looking.unasked(fullness, proxy, stop)
             asking.refuse_unanswered(looking.purge(fullness, proxy, found), self._agreed - {"purge"})
-        ours.passing |= {rig.workplace.passing} - {""}
+        ours.passing |= {workplace.passing} - {""}
         return fullness
 
     def _learning(self, rig: _Rig, experiment: Experiment, stop: Stop) -> Iterator[Event]:
@@ -358,6 +385,7 @@ class Machines:
             exit_ok=held.job.succeeded(told["exit"]) and not told["timed_out"],
             told=told,
             limit_s=held.limit_s,
+            content_bytes=rig.workplace.content_bytes if trial.treatment.operation == "get" else 0,
         )
         yield _record(evidence, held, closing.since(at_exit))
         if not evidence.exit_ok:

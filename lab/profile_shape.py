@@ -77,6 +77,11 @@ def _ssh(value: Any) -> str:
         if not text.startswith("unix:/"):
             raise BadInput(f"`{text}`: the path of a socket is absolute: write unix:/path")
         return text
+    user, at, host = text.rpartition("@")
+    if at and ":" in user:
+        raise BadInput(
+            f"`{user.partition(':')[0]}:…@{host}` has a password in it: take it out, and write {example}"
+        )
     match = re.fullmatch(r"(?:[^@\s]+@)?(?:\[[0-9A-Fa-f:.%]+\]|[^@:\s/\[\]]+)(?::([0-9]{1,5}))?", text)
     if not match and text.count(":") > 1 and "[" not in text:
         raise BadInput(f"`{text}`: an IPv6 address stands in brackets: write [{text.split('@')[-1]}]:22")
@@ -107,7 +112,8 @@ def _url(value: Any) -> str:
         if re.fullmatch(r"http://[^\s/@?#]+/?", text) and parts.hostname and parts.port != 0:
             return text
     raise BadInput(
-        f"`{text}` is no address of a proxy: write for example {example}, without a password, a user and a path"
+        f"`{places.without_user(text)}` is no address of a proxy: write for example {example}, "
+        "without a password, a user and a path"
     )
 
 
@@ -160,7 +166,9 @@ def _repository(value: Any) -> str:
     try:
         holes = [name for _, name, _, _ in string.Formatter().parse(text) if name is not None]
     except ValueError as error:
-        raise BadInput(f"`{text}` has a brace too many: write for example {example}") from error
+        raise BadInput(
+            f"`{places.without_user(text)}` has a brace too many: write for example {example}"
+        ) from error
     for hole in holes:
         _one_of(hole, HOLES, "name in braces")
     return text.rstrip("/")
@@ -180,7 +188,7 @@ def made_trouble(repository: str) -> str:
     if match and (not match[1] or 0 < int(match[1]) < 65536):
         return ""
     return (
-        f"`{repository}` is no place where BranchLab can serve a repository: "
+        f"`{places.without_user(repository)}` is no place where BranchLab can serve a repository: "
         'write "http://{server}/NAME/trunk", with a port behind {server} if need be'
     )
 

@@ -509,6 +509,10 @@ def test_a_repository_as_it_is_may_want_a_user_and_speak_https() -> None:
         ("http://svn", "https://svn", "over https can be cached"),
         ("http://svn", "svn://svn", "is no http address"),
         ("http://svn", "http://anna:secret@svn", "has a user or a password in it"),
+        ("http://svn", "http://anna:secret@svn:70000", "has a user or a password in it"),
+        ("http://svn", "https://anna:secret@svn", "over https can be cached"),
+        ("http://svn", "http://anna:secret{@svn", "has a brace too many"),
+        ("/project/lab", "/project/!svn/lab", "is where a Subversion server keeps its own"),
         ("/project/trunk", "/project/trunk?p=5", "has no ? and no #"),
         ("/project/trunk", "/project/trunk#x", "has no ? and no #"),
         ("/project/trunk", "/project/../trunk", "is no plain name of a folder"),
@@ -528,6 +532,24 @@ def test_a_repository_as_it_is_is_refused_with_line_and_cure(old: str, new: str,
     lines = refused(OWN.replace(old, new, 1))
     assert any(told in line for line in lines), lines
     assert not any("secret" in line for line in lines)
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ('"http://proxy.office.example.com:8081"', '"http://me:s3cret@proxy.example.com:8081"'),
+        ('"http://proxy.office.example.com:8081"', '"http://me:s3cret@proxy.example.com:8081/x y"'),
+        ('ssh = "desk-1"', 'ssh = "joe:s3cret@desk-1"'),
+        ('ssh = "desk-1"', 'ssh = "joe:s3@cret@desk-1:22"'),
+        ('ssh = "desk-1"', 'ssh = "joe:s3cret@::1"'),
+        ('"http://{server}/svn/trunk"', '"http://me:s3cret@{server}/svn/trunk"'),
+    ],
+)
+def test_a_password_in_a_profile_is_refused_and_never_repeated(old: str, new: str) -> None:
+    assert old in GOOD
+    lines = refused(GOOD.replace(old, new, 1))
+    assert lines
+    assert not any("cret" in line for line in lines), lines
 
 
 def test_neither_data_nor_a_repository_is_no_experiment() -> None:

@@ -25,6 +25,8 @@ NAMED = 10
 
 _shown: dict[tuple[str, ...], frozenset[str]] = {}
 """Keys of the objects that were in a cache when it was looked at last, by `Fullness.place`."""
+_shown_queues: dict[str, str] = {}
+"""Marks of the queues that stood on a host when it was looked at last, by how it is reached; empty without any."""
 
 
 def look(
@@ -51,16 +53,29 @@ def look(
         found: list[Question] = []
         if any(wanted.limited or wanted.delayed for wanted in experiment.lines):
             found += connections(line, line.others(hosts, stop, workplace.ports))
-            found += queues(line.standing(stop))
+            standing = line.standing(stop)
+            found += queues(standing)
+            if remember:
+                _shown_queues.update((one.host.ssh, "") for one in line.holders)
+                _shown_queues.update((_ssh(line, one), one.mark) for one in standing)
         if any(state.enabled for state in experiment.states):
             proxy = only(hosts, Role.PROXY)
             if proxy.host.cache is not None:
-                looked = Fullness(proxy, proxy.host.cache, workplace.origin, _never_filled)
+                looked = Fullness(proxy, proxy.host.cache, workplace.origin, never_filled)
                 objects = unasked(looked, proxy, stop)
                 found += purge(looked, proxy, objects)
                 if remember:
                     _shown[looked.place] = frozenset(objects.keys)
     return tuple(found)
+
+
+def not_shown(line: HeldLine, standing: Sequence[Standing]) -> tuple[Standing, ...]:
+    """Of queues that stand there now, those that were not found when a person was about to be asked."""
+    return tuple(one for one in standing if _shown_queues.get(_ssh(line, one)) != one.mark)
+
+
+def _ssh(line: HeldLine, standing: Standing) -> str:
+    return next(one.host.ssh for one in line.holders if one.name == standing.host)
 
 
 def shown(fullness: Fullness) -> frozenset[str]:
@@ -143,7 +158,8 @@ def _refuse_rootless(hosts: Sequence[Connected], experiment: Experiment) -> None
             _ = one.privileged
 
 
-def _never_filled(operation: str, stop: Stop) -> None:
+def never_filled(operation: str, stop: Stop) -> None:
+    """As a `Fullness` fills where it only looks."""
     raise AssertionError("looking at a cache fills nothing")
 
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from urllib.parse import unquote
 from xml.etree import ElementTree
 
 from lab import places
-from lab.errors import HostTrouble, LabError
+from lab.errors import BadInput, HostTrouble, LabError
 from lab.rig.entry import Entry, shortened
 from lab.rig.hosts import Connected
 from lab.stop import Stop
@@ -52,20 +53,32 @@ class Svn:
         self._options = driver.entering(entry.user, entry.ca).options(NO_FOLDER)
 
     def seen(self, target: str, stop: Stop) -> Seen | None:
-        """What is at a URL or in a working copy; None if nothing is there."""
+        """What is at a URL or in a working copy; None if nothing is there.
+
+        Raises BadInput where the server sends on to another address.
+        """
         status, out, told = self._run(["info", "--xml", places.exact(target)], stop)
         entry = _tree(out).find("entry") if status == 0 else None
         if entry is None:
             if status and not any(code in told for code in NOT_THERE):
                 raise self._trouble(["info", target], told)
             return None
-        return Seen(
+        seen = Seen(
             url=_url(entry, "url"),
             root=_url(entry, "repository/root"),
             uuid=entry.findtext("repository/uuid", ""),
             revision=int(entry.get("revision", "0")),
             folder=entry.get("kind") == "dir",
         )
+        if "://" in target and not _at(target, seen):
+            raise BadInput(
+                f"{target} is sent on to {places.without_user(seen.url)}: what goes there would be neither limited nor"
+                " counted, and would change what is kept there",
+                host=self._client.name,
+                tried=f"svn info {target}",
+                advice="Write that address, if its host is the one that is to be measured.",
+            )
+        return seen
 
     def property(self, name: str, url: str, stop: Stop) -> str | None:
         """A folder's own property; None if it has none of this name."""
@@ -75,12 +88,15 @@ class Svn:
                 return one.text or ""
         return None
 
-    def names(self, url: str, stop: Stop) -> list[str]:
-        """What a folder holds."""
-        return [
-            name.text or ""
-            for name in _tree(self.done(["list", "--xml", places.exact(url)], stop)).iter("name")
-        ]
+    def dated(self, url: str, stop: Stop) -> dict[str, datetime]:
+        """What a folder holds, and when each of it was changed last, by the server's clock."""
+        entries = _tree(self.done(["list", "--xml", places.exact(url)], stop)).iter("entry")
+        return {one.findtext("name", ""): _date(one.findtext("commit/date", "")) for one in entries}
+
+    def revisions(self, url: str, since: str, stop: Stop) -> list[int]:
+        """The revisions since `since` that changed something at or below a URL, oldest first."""
+        words = ["log", "--quiet", "--xml", "--revision", f"{since}:HEAD", places.exact(url)]
+        return [int(one.get("revision", "0")) for one in _tree(self.done(words, stop)).iter("logentry")]
 
     def locked(self, url: str, stop: Stop) -> list[str]:
         """URLs of everything below a folder that somebody holds a lock on."""
@@ -125,6 +141,22 @@ class Svn:
             tried=tried,
             advice="Try the same command there by hand.",
         )
+
+
+def _date(text: str) -> datetime:
+    try:
+        return datetime.fromisoformat(text)
+    except ValueError as error:
+        raise HostTrouble(f"svn told no date: {text[:40]!r}") from error
+
+
+def _at(url: str, seen: Seen) -> bool:
+    """True if what was seen is at this very address, in a repository that holds it."""
+    try:
+        here, found, root = (places.address(one) for one in (url, seen.url, seen.root))
+    except BadInput:
+        return False
+    return found == here and here.within(root)
 
 
 def _url(entry: ElementTree.Element, key: str) -> str:

@@ -15,7 +15,7 @@ from lab import design, places, recipes, vcs
 from lab.credentials import Passwords
 from lab.errors import BadInput, HostTrouble, LabError, TrialFailed
 from lab.events import DataMeasured, Event, ToolMeasured
-from lab.model import Experiment, Role, Trial
+from lab.model import CHANGING, Experiment, Role, Trial
 from lab.rig import entry, scratch, services
 from lab.rig.hosts import Connected, in_role, only
 from lab.rig.line import listening
@@ -71,6 +71,8 @@ class Workplace:
             if any(state.enabled for state in experiment.states):
                 self._passing = entry.of_proxy(self._proxies[0].host, at, passwords)
         self.data_bytes = 0
+        self.content_bytes = 0
+        """of what Get fetches, each different content once; svn fetches no other"""
 
     @property
     def origin(self) -> str:
@@ -105,7 +107,8 @@ class Workplace:
 
     def set_up(self, stop: Stop) -> Iterator[Event]:
         """Repository, services, the tool's starting cost, the working copy that trials copy."""
-        self.look(stop)
+        if self._own is None:
+            self.look(stop)
         folder = self._made_folder(self.client)
         self._holes = {
             "config": f"{folder}/config",
@@ -147,9 +150,10 @@ class Workplace:
         """This run's folder in the marked place; from now on the driver changes nothing beside it."""
         self._holes["revision"] = own.revision
         if own.place:
-            place = scratch.RunPlace(self.client, self.driver, own, self._token, self._entry)
+            told = self._server.told
+            place = scratch.RunPlace(self.client, self.driver, own, self._token, self._entry, told)
             self._run_place = place  # before it is made: what is half made is removed too
-            place.make(stop)
+            place.make(f"{str(self._holes['config']).removesuffix('config')}place", stop)
         self.driver = self.driver.confined(self._run_place.url if self._run_place else "")
 
     def _survey(self, own: scratch.Own, stop: Stop) -> DataMeasured:
@@ -162,11 +166,18 @@ class Workplace:
                     names += data["names"]
         found = looking.result or {}
         self.data_bytes = int(found["bytes"])
+        with self.client.agent.stream(
+            "files.look", {"folder": f"{request['folder']}/.svn/pristine"}
+        ) as contents:
+            for _ in contents.events(stop, STEP_S):
+                pass
+        self.content_bytes = int((contents.result or {})["bytes"])
         self._holes["edit_files"] = self._wanted(found["texts"], ("undo", "check-in", "diff"), "file of text")
         if "check-out" in self._experiment.operations:
             self._lockable(own, names, stop)
         told = {key: found[key] for key in ("files", "folders", "bytes", "texts")}
         facts = asdict(own)
+        del facts["host"]  # which the lab names
         return DataMeasured(facts={"repository": facts.pop("url"), **facts, **told})
 
     def _lockable(self, own: scratch.Own, names: list[str], stop: Stop) -> None:
@@ -177,6 +188,7 @@ class Workplace:
         count = self._wanted(len(names), ("check-out",), "file")
         chosen = design.chosen(names, count, self._experiment.seed)
         place.try_lock(chosen, stop)
+        place.tell_locks(count)
         self._holes["locks"] = "".join(f"{places.exact(name)}\n" for name in chosen)
         lockable = str(self._holes["pristine"]).removesuffix("pristine") + "lockable"
         self._holes["lockable"] = lockable
@@ -284,6 +296,8 @@ class Workplace:
                 log.warning("clean-up: %s", error)
 
     def _prepared(self, operation: str, seed: int, through: tuple[str, int] | None, stop: Stop) -> Command:
+        if self._run_place is not None and operation in CHANGING:
+            self._run_place.refuse_gone(stop)
         # A branch name that no earlier operation of this repository has had.
         self._branches += 1
         branches = self._run_place.url if self._run_place else f"{self._url.rsplit('/', 1)[0]}/branches"
