@@ -34,10 +34,11 @@ from lab.model import Experiment, Lab, Line, Role, Trial
 from lab.rig import changes as board
 from lab.rig import checking, looking, peers, planning, scratch
 from lab.rig.doubts import doubts
-from lab.rig.fullness import Found, Fullness
+from lab.rig.fullness import Found, Fullness, Ours
 from lab.rig.host_checks import Checked
 from lab.rig.hosts import LEASE_S, Connected, connected, everywhere, only, owner, taken_back
 from lab.rig.line import HeldLine
+from lab.rig.line import Standing as StandingQueues
 from lab.rig.meter import LiveCounters, Meter, Reading
 from lab.rig.proofs import Evidence, proofs
 from lab.rig.readback import Readback
@@ -96,8 +97,8 @@ class Machines:
 
     `drivers` is the folder of the user's own drivers; a change on a host outlives BranchLab by at most
     `lease_s` seconds, and the few that its watcher takes. `agreed` is what a person agreed to of
-    `lab.asking.KINDS`; what else would touch other people's work is refused. In a lab that BranchLab made
-    itself nobody else works, so nothing is.
+    `lab.asking.KINDS`, of what `look` found last (objects of a cache, queues); what else would touch other people's
+    work is refused. In a lab that BranchLab made itself nobody else works, so nothing is.
     """
 
     def __init__(
@@ -111,6 +112,8 @@ class Machines:
     ) -> None:
         self._lab = lab
         self._agreed = frozenset(asking.KINDS) if own(lab) else agreed
+        # Outlives a lost connection, after which the run finds what it brought in before.
+        self._ours = Ours(everything=own(lab))
         self._passwords = passwords
         self._drivers = drivers
         self._lease_s = lease_s
@@ -195,6 +198,7 @@ class Machines:
         if any(wanted.limited or wanted.delayed for wanted in experiment.lines):
             standing = [one for one in line.standing(stop) if one.replaceable]
             asking.refuse_unanswered(looking.queues(standing), self._agreed)
+            self._bind(line, standing)
         line.refuse(experiment.lines, stop)
         seen = peers.look(hosts, stop)
         peers.refuse(seen, hosts, line.place)
@@ -225,8 +229,15 @@ class Machines:
         if any(state.enabled for state in experiment.states):
             # Before anything that empties the cache, its clean-up too, is as much as thought of.
             rig.fullness = self._fullness(rig, stop)
-            stack.callback(rig.fullness.clear, workplace.passing)
+            stack.callback(rig.fullness.clear)
             yield from self._learning(rig, experiment, stop)
+
+    def _bind(self, line: HeldLine, standing: Sequence[StandingQueues]) -> None:
+        """Let the line replace the queues that were shown, and no others. Raises Declined where others stand now."""
+        if not self._ours.everything:
+            news = looking.queues(looking.not_shown(line, standing))
+            asking.refuse_unanswered(news, self._agreed - {"qdisc"})
+            line.bind(standing)
 
     def _fullness(self, rig: _Rig, stop: Stop) -> Fullness:
         """The cache's fullness. Raises Declined where objects that are there now would have to go."""
@@ -235,7 +246,11 @@ class Machines:
             rig.line.lift(stop)
             rig.workplace.run_untimed(operation, stop)
 
-        return self._asked_fullness(rig.hosts, rig.workplace, fill, stop)
+        def noted(operation: str, stop: Stop) -> frozenset[str]:
+            rig.line.lift(stop)
+            return rig.workplace.run_noted(operation, stop)
+
+        return self._asked_fullness(rig.hosts, rig.workplace, fill, stop, noted)
 
     def _asked_fullness(
         self,
@@ -243,13 +258,19 @@ class Machines:
         workplace: Workplace,
         fill: Callable[[str, Stop], None],
         stop: Stop,
+        noted: Callable[[str, Stop], frozenset[str]] | None = None,
     ) -> Fullness:
-        proxy = only(hosts, Role.PROXY)
+        proxy, ours = only(hosts, Role.PROXY), self._ours
         if proxy.host.cache is None:
             raise AssertionError("the profile was accepted without the proxy's cache")
-        fullness = Fullness(proxy, proxy.host.cache, workplace.origin, fill)
-        if "purge" not in self._agreed:
-            asking.refuse_unanswered(looking.purge(fullness, proxy, stop), self._agreed)
+        fullness = Fullness(proxy, proxy.host.cache, workplace.origin, fill, ours=ours, noted=noted)
+        if "purge" in self._agreed:
+            ours.keys |= looking.shown(fullness)
+        if not ours.everything:
+            # Who agreed, agreed to what was shown: what came since then is asked about as if nobody had.
+            found = looking.unasked(fullness, proxy, stop)
+            asking.refuse_unanswered(looking.purge(fullness, proxy, found), self._agreed - {"purge"})
+        ours.passing |= {workplace.passing} - {""}
         return fullness
 
     def _learning(self, rig: _Rig, experiment: Experiment, stop: Stop) -> Iterator[Event]:
@@ -271,6 +292,13 @@ class Machines:
                 fetched_bytes=moved.get("server>proxy"),
                 requests=rig.workplace.logs(stop).since(logs).requests().get("proxy", 0),
             )
+            yield from self.account()
+            if learnt.others:
+                yield Noted(
+                    text=f"{learnt.others} objects in the cache were brought in by others while the run goes on:"
+                    " they are neither counted nor taken out",
+                    grade="warn",
+                )
 
     @contextmanager
     def treated(self, trial: Trial, stop: Stop) -> Iterator[Iterator[Event]]:
@@ -524,7 +552,7 @@ def check(
             signed_in(lab, experiment, passwords, drivers)
         else:
             entering()
-        questions = look(lab, experiment, drivers, passwords)
+        questions = _looked(lab, experiment, drivers, passwords, remember=False)
     except LabError as error:
         return (*found, Checked(error.host or lab.name, False, str(error), error.advice))
     asked = [
@@ -598,6 +626,13 @@ def look(
     Nothing in a lab that BranchLab made itself, which is not even connected to. Raises what the run would raise
     before its first change: HostTrouble, BadInput, AgentRefused.
     """
+    return _looked(lab, experiment, drivers, passwords, remember=True)
+
+
+def _looked(
+    lab: Lab, experiment: Experiment, drivers: Path | None, passwords: Passwords | None, *, remember: bool
+) -> tuple[Question, ...]:
     if own(lab):
         return ()
-    return looking.look(lab, experiment, vcs.driver(experiment.vcs, drivers), passwords or Passwords())
+    driver = vcs.driver(experiment.vcs, drivers)
+    return looking.look(lab, experiment, driver, passwords or Passwords(), remember=remember)

@@ -28,6 +28,7 @@ from ssh_agents import (
     probe,
     protocol,
     quiet,
+    relay,
     routes,
     service,
     session,
@@ -56,6 +57,7 @@ ORDINARY: Dict[str, protocol.Verb] = {
     "probe.ping": probe.ping,
     "probe.resolve": probe.resolve,
     "probe.seen": probe.seen,
+    "relay": relay.serve,
     "others": others.look,
     "quiet.wait": quiet.wait,
     "packages.look": packages.look,
@@ -201,6 +203,7 @@ class Agent:
             wait_cancelled=cancelled.wait,
             promise=self._leases.promise,
             keep=self._leases.keep,
+            tell=self._leases.tell,
         )
         word: Dict[str, Any]
         try:

@@ -50,7 +50,8 @@ def purged(args: Dict[str, Any], call: protocol.Call) -> Dict[str, Any]:
 
     Returns `removed` (objects), their `bytes`, and `already_gone`: asked URLs that were not there. Refuses
     before anything is touched where the folder holds a file that this kind of cache does not make; with `touched`
-    where an object is in the cache still, or again.
+    where an object is in the cache still, or again. What was taken out is told in the host's journal, with
+    `origin`, whose objects these are, if it is given.
     """
     return _purged(_kind(args, by_root=True), args, call)
 
@@ -120,7 +121,11 @@ def _purged(kind: Kind, args: Dict[str, Any], call: protocol.Call) -> Dict[str, 
         total["removed"] += 1
         total["bytes"] += length
 
-    kind.purged(args, call, None if everything else urls, tell)
+    try:
+        kind.purged(args, call, None if everything else urls, tell)
+    finally:
+        if total["removed"]:
+            call.tell(_told(args, total["removed"], total["bytes"]))
     asked = there if everything else set(urls)
     left = sorted(_names(kind, args, call) & asked)
     if left:
@@ -131,6 +136,19 @@ def _purged(kind: Kind, args: Dict[str, Any], call: protocol.Call) -> Dict[str, 
             "purged, then listed the cache",
         )
     return dict(total, already_gone=0 if everything else len(asked - seen))
+
+
+def _told(args: Dict[str, Any], objects: int, length: int) -> str:
+    of = protocol.need(args, "origin", str, "")
+    where = protocol.need(args, "folder", str, "") or "that is purged by " + " ".join(
+        protocol.need_strings(args, "purge", [])
+    )
+    return "%d objects (%d bytes)%s taken out of the cache %s" % (
+        objects,
+        length,
+        " of " + of if of else "",
+        where,
+    )
 
 
 def _names(kind: Kind, args: Dict[str, Any], call: protocol.Call) -> Set[str]:

@@ -64,7 +64,7 @@ class _Walk:
 
     def __init__(self, root: int, found: Found, call: protocol.Call, orphans: bool = False) -> None:
         self._root, self._found, self._call, self._orphans = root, found, call, orphans
-        self._device = os.fstat(root).st_dev
+        self._mounted = cache_folder.place(root)
         self._foreign = cache_folder.foreign_to("Apache")
 
     def run(self) -> None:
@@ -95,7 +95,7 @@ class _Walk:
         url = named(cache_folder.head(folder, name))
         files = 1
         if url is None:
-            url, more, count = _variants(folder, name + ".vary", self._device)
+            url, more, count = _variants(folder, name + ".vary", self._mounted)
         else:
             data = cache_folder.size(folder, name[:-7] + ".data")
             more, count = data or 0, 0 if data is None else 1
@@ -107,13 +107,15 @@ class _Walk:
             self._foreign(where, name)
 
 
-def _variants(folder: int, name: str, device: int, depth: int = 0) -> Tuple[Optional[str], int, int]:
+def _variants(
+    folder: int, name: str, mounted: Tuple[int, str], depth: int = 0
+) -> Tuple[Optional[str], int, int]:
     """URL, bytes and files of a folder of variants; no URL if none is whole."""
     url: Optional[str] = None
     size = files = 0
     try:
         with cache_folder.opened(folder, name) as inner:
-            if os.fstat(inner).st_dev != device:
+            if cache_folder.place(inner) != mounted:
                 return None, 0, 0
             for entry in sorted(os.listdir(inner)):
                 if entry.endswith((".header", ".data")):
@@ -123,7 +125,7 @@ def _variants(folder: int, name: str, device: int, depth: int = 0) -> Tuple[Opti
                     if url is None and entry.endswith(".header"):
                         url = named(cache_folder.head(inner, entry))
                 elif HASHED.fullmatch(entry) and depth < DEPTH:
-                    deeper, length, count = _variants(inner, entry, device, depth + 1)
+                    deeper, length, count = _variants(inner, entry, mounted, depth + 1)
                     url, size, files = url or deeper, size + length, files + count
     except OSError:
         pass  # gone, or no folder at all
@@ -142,7 +144,7 @@ def _emptied(folder: int, name: str, depth: int = 0) -> bool:
     found = False
     try:
         with cache_folder.opened(folder, name) as inner:
-            if os.fstat(inner).st_dev != os.fstat(folder).st_dev:
+            if cache_folder.place(inner) != cache_folder.place(folder):
                 return False
             for entry in os.listdir(inner):
                 if entry.endswith((".header", ".data")):

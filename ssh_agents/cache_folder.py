@@ -1,7 +1,7 @@
 """The folder of a cache: opened only where it can be one, and walked through without ever leaving it.
 
 Everything below the root is reached by descriptors of folders, so that no link, however quickly it is put there,
-leads out of it; other file systems are not entered.
+leads out of it; what is mounted below it is not entered, not even if it is the same file system (a bind mount).
 """
 
 import errno
@@ -32,6 +32,33 @@ FORBIDDEN_BELOW = (
     *("/Applications", "/Library", "/System"),
 )
 """Nothing at or below these is a cache."""
+STATE_BELOW = (
+    *("/var/backups", "/var/log", "/var/mail", "/var/spool/anacron", "/var/spool/at", "/var/spool/cron"),
+    *("/var/spool/cups", "/var/spool/exim4", "/var/spool/mail", "/var/spool/postfix", "/var/spool/rsyslog"),
+    *(
+        "/var/lib/" + name
+        for name in (
+            *(
+                "AccountsService",
+                "NetworkManager",
+                "alternatives",
+                "apt",
+                "aptitude",
+                "containerd",
+                "containers",
+                "dbus",
+            ),
+            *("docker", "dpkg", "grub", "ldap", "libvirt", "logrotate", "mysql", "pam"),
+            *("pacman", "polkit-1", "postgresql", "rpm", "samba", "snapd", "sss", "sudo"),
+            *("systemd", "ucf"),
+        )
+    ),
+)
+"""Nothing at or below these is a cache: what a system or its services cannot make again."""
+SECRETS = frozenset((".ssh", ".gnupg"))
+HOME_SIGNS = frozenset((".ssh", ".gnupg", ".bashrc", ".bash_history", ".profile"))
+"""A folder with one of these in it is a home, whoever knows its account."""
+HOMES = ("/home", "/Users")
 
 HEAD_PART = 16_384
 """So much of a file is read to tell whose it is."""
@@ -48,13 +75,28 @@ def walk(root: int, call: protocol.Call, seen: Seen, foreign: Callable[[Where, s
 
     `foreign` is told of a name that was to be entered and is no folder of this file system.
     """
-    _walked(root, (), os.fstat(root).st_dev, call, seen, foreign)
+    _walked(root, (), place(root), call, seen, foreign)
+
+
+def place(number: int) -> Tuple[int, str]:
+    """File system and mount of what a descriptor is open on; where the system does not tell mounts, "" for it."""
+    told = b""
+    try:  # by hand, since this is done for every folder of a cache
+        info = os.open("/proc/self/fdinfo/%d" % number, os.O_RDONLY | os.O_CLOEXEC)
+    except OSError:
+        pass
+    else:
+        try:
+            told = os.read(info, 4096).partition(b"mnt_id:")[2].partition(b"\n")[0]
+        finally:
+            os.close(info)
+    return os.fstat(number).st_dev, told.strip().decode("ascii")
 
 
 def _walked(
     folder: int,
     where: Where,
-    device: int,
+    mounted: Tuple[int, str],
     call: protocol.Call,
     seen: Seen,
     foreign: Callable[[Where, str], None],
@@ -67,8 +109,8 @@ def _walked(
             continue
         try:
             with opened(folder, name) as inner:
-                if os.fstat(inner).st_dev == device:
-                    _walked(inner, (*where, name), device, call, seen, foreign)
+                if place(inner) == mounted:
+                    _walked(inner, (*where, name), mounted, call, seen, foreign)
                     continue
         except FileNotFoundError:
             continue  # emptied and removed meanwhile
@@ -111,6 +153,9 @@ def root(args: Dict[str, Any]) -> Iterator[int]:
             "missing" if missing else "denied", "%s: %s" % (path, error.strerror)
         ) from None
     try:
+        signs = sorted(HOME_SIGNS & set(os.listdir(number)))
+        if signs:
+            raise _refused(path, "%s is in it, so it is a home folder" % signs[0])
         yield number
     except PermissionError as error:
         raise protocol.Refused("denied", "%s: %s" % (path, error), "to walk through the cache") from None
@@ -183,12 +228,20 @@ def _guard(path: str) -> None:
     path = path.rstrip("/")
     if path in FORBIDDEN or path.count("/") < 2:
         raise _refused(path, "it is a folder of the system")
-    if any((path + "/").startswith(above + "/") for above in FORBIDDEN_BELOW):
+    if any((path + "/").startswith(above + "/") for above in FORBIDDEN_BELOW + STATE_BELOW):
         raise _refused(path, "it is a folder of the system")
+    if SECRETS & set(path.split("/")):
+        raise _refused(path, "it is below a folder of keys")
+    if os.path.dirname(path) in HOMES:
+        raise _refused(path, "it is a home folder")
     if any(home == path or home.startswith(path + "/") for home in _homes()):
         raise _refused(path, "it is a home folder, or holds one")
-    if os.path.ismount(path) or path in mount_points(_text("/proc/self/mountinfo")):
+    mounted = mount_points(_text("/proc/self/mountinfo"))
+    if os.path.ismount(path) or path in mounted:
         raise _refused(path, "it is the root of a mounted file system")
+    below = sorted(point for point in mounted if point.startswith(path + "/"))
+    if below:
+        raise _refused(path, "something else is mounted in it, at %s" % below[0])
 
 
 def _refused(path: str, why: str) -> protocol.Refused:

@@ -1,15 +1,19 @@
 """Kind `folder`: any tree whose files are objects, as TFS Proxy and Perforce's p4p keep them.
 
 An object is one plain file, named by its path below the root. Nothing in such a tree tells whose it is, so it is
-purged only where the profile says that the whole folder may go (`owns`). Links and other file systems are passed by.
+purged only where the profile says that the whole folder may go (`owns`); and by root, whom no system keeps from
+anything, only where somebody has said so in the folder too (`MAY`). Links and other file systems are passed by.
 """
 
 import os
 import stat
 from typing import Any, Callable, Dict, List, Optional, Set
 
-from ssh_agents import cache_folder, protocol
+from ssh_agents import cache_folder, protocol, system
 from ssh_agents.cache_folder import Where
+
+MAY = ".branchlab-may-purge"
+"""A file of this name in a folder says that root may purge it."""
 
 
 def listed(args: Dict[str, Any], call: protocol.Call, tell: Callable[[str, int, int], None]) -> int:
@@ -57,4 +61,11 @@ def _walked(args: Dict[str, Any], call: protocol.Call, one: Callable[[int, str, 
         return inner
 
     with cache_folder.root(args) as root:
+        if system.user() == 0 and cache_folder.size(root, MAY) is None:
+            raise protocol.Refused(
+                "denied",
+                "as root any folder could be emptied: make a file %s in %s if all in it may go, or log in as its owner"
+                % (MAY, args["folder"]),
+                "to look for the file",
+            )
         cache_folder.walk(root, call, seen, lambda where, name: None)

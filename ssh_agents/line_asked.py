@@ -25,6 +25,8 @@ class Asked(NamedTuple):
     """True if no session of the lab goes over a network: its SSH is behind UNIX sockets"""
     replace: bool
     """True if the user agreed that queues which somebody set up are replaced for the line's time"""
+    agreed: str
+    """`qdisc_tree.mark` of those queues, and of no others; empty if any"""
 
     def rates(self, upload: bool) -> Rates:
         """Of one direction."""
@@ -85,6 +87,7 @@ def asked(args: Dict[str, Any]) -> Asked:
     leaving, apart, replace = (
         protocol.need(args, name, bool, False) for name in ("leaving", "apart", "replace")
     )
+    agreed = protocol.need(args, "agreed", str, "")
     if leaving and args.get("place") == "router":
         raise protocol.Refused("bad-request", "a router holds both directions")
     if delay.loss == 1 and not exempt and not apart:
@@ -94,4 +97,4 @@ def asked(args: Dict[str, Any]) -> Asked:
     port = args.get("delay_port") or ""
     if not isinstance(port, str):
         raise protocol.Refused("bad-request", "delay_port must be text, not %r" % (port,))
-    return Asked(*placed(args), exempt, sides[0], sides[1], delay, port, leaving, apart, replace)
+    return Asked(*placed(args), exempt, sides[0], sides[1], delay, port, leaving, apart, replace, agreed)

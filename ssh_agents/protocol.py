@@ -58,6 +58,7 @@ class Call:
         wait_cancelled: Callable[[float], bool],
         promise: Callable[[Dict[str, Any]], str],
         keep: Callable[[str], None],
+        tell: Callable[[str], None] = lambda what: None,
     ) -> None:
         self.say = say
         """Stream one event: its name and data."""
@@ -70,6 +71,8 @@ class Call:
         made. The entry has a "kind" of the undo table. Returns the entry's name. Refuses without a lease."""
         self.keep = keep
         """Strike out a promise by its name, after the change was taken back."""
+        self.tell = tell
+        """Put into the host's journal, and into the run's account, what was done and cannot be taken back."""
 
 
 Verb = Callable[[Dict[str, Any], Call], Dict[str, Any]]

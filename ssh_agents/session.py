@@ -153,6 +153,14 @@ class Session:
                 if struck is not None:
                     self._tell(self._lease.name, account.promised(struck), undone=True)
 
+    def tell(self, what: str) -> None:
+        """See `protocol.Call.tell`. The journal is not waited for: a trial is being prepared meanwhile."""
+        lease = self._lease
+        text = account.line(what)
+        self._news.append({"what": text, "undone": False})
+        line = "%s: %s [%s]" % (account.who(self._owner), text, "no lease" if lease is None else lease.name)
+        threading.Thread(target=leases.journal, args=(line,)).start()
+
     def news(self) -> List[Dict[str, Any]]:
         """What was changed on this host, and taken back, since this was last asked: {what, undone}."""
         told: List[Dict[str, Any]] = []

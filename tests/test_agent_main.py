@@ -151,6 +151,17 @@ def test_it_says_hello_runs_a_command_and_ends_with_its_input(talk: Talk) -> Non
     assert (status, error) == (0, "")
 
 
+def test_a_purge_is_in_the_account(talk: Talk, tmp_path: Path) -> None:
+    (tmp_path / "cache").mkdir()
+    (tmp_path / "cache/one").write_text("12345")
+    (tmp_path / "cache/.branchlab-may-purge").touch()
+    asked = {"kind": "folder", "folder": str(tmp_path / "cache"), "owns": True, "urls": ["one"]}
+    word = talk.ask(1, "cache.purge", **asked)
+    assert word["done"]["removed"] == 1
+    what = f"1 objects (5 bytes) taken out of the cache {tmp_path}/cache"
+    assert word["changes"] == [{"what": what, "undone": False}]
+
+
 def test_scratch_edit_and_remove_work_under_it(talk: Talk) -> None:
     assert "lease" in talk.ask(4, "lease.open", lease_s=60)["done"]
     made = talk.ask(1, "files.scratch", name=f"test-{os.getpid()}")

@@ -9,6 +9,7 @@ import shutil
 import socket
 import struct
 import subprocess
+import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -17,7 +18,7 @@ from typing import Any
 
 import pytest
 
-from ssh_agents import cache, cache_folder, protocol
+from ssh_agents import cache, cache_folder, cache_tree, protocol
 
 MODULES = "mpm_event authz_core proxy proxy_http cache cache_disk"
 MODULE_FOLDERS = ("/usr/lib/apache2/modules", "/usr/lib64/httpd/modules")
@@ -266,6 +267,21 @@ def test_listing_comes_in_portions(tmp_path: Path) -> None:
     assert [len(data["objects"]) for _, data in heard.said] == [500, 500, 101]
 
 
+def test_what_is_taken_out_is_told_for_the_journal_and_the_account(made: Path) -> None:
+    """Field fault: of all that a run changed, only the objects that it purged were in no account."""
+    told: list[str] = []
+    heard = Heard()
+    heard.call.tell = told.append
+    urls = [one["url"] for one in listing(made)[0]][:1]
+    asked = {"kind": "apache-disk", "folder": str(made), "origin": "http://o:80/svn/"}
+    removed = cache.purged({**asked, "urls": urls}, heard.call)
+    text = f"1 objects ({removed['bytes']} bytes) of http://o:80/svn/ taken out of the cache {made}"
+    assert (removed["removed"], told) == (1, [text])
+    assert removed["bytes"] > 0
+    cache.purged({**asked, "urls": urls}, heard.call)
+    assert len(told) == 1  # nothing was there any more
+
+
 def test_half_written_and_broken_files_are_passed_over(made: Path) -> None:
     (made / "aptmpAB12cd").write_bytes(b"half")
     place = made / "zz" / "zz"
@@ -332,6 +348,41 @@ def test_odd_roots_are_refused_by_their_place(folder: str) -> None:
     assert refused(folder).kind == "denied"
 
 
+@pytest.mark.parametrize(
+    "folder",
+    [
+        *("/home/of-ldap", "/home/x/.ssh", "/home/x/.ssh/keys", "/root/x/.ssh", "/srv/.gnupg/x"),
+        *(
+            "/var/lib/dpkg",
+            "/var/lib/apt/lists",
+            "/var/spool/cron",
+            "/var/spool/cron/crontabs",
+            "/var/log/svn",
+        ),
+        *("/var/backups/x", "/var/lib/postgresql/15"),
+    ],
+)
+def test_homes_keys_and_what_a_system_keeps_are_refused_by_their_place(folder: str) -> None:
+    """Field fault: homes that are in no passwd, keys and a packager's own records were taken for caches."""
+    assert refused(folder).kind == "denied"
+    assert "is not taken for a cache" in refused(folder).text
+
+
+def test_caches_have_their_usual_places() -> None:
+    for folder in (
+        "/var/cache/apache2/mod_cache_disk",
+        "/var/spool/squid",
+        "/var/lib/nginx/cache",
+        "/home/p4/cache",
+    ):
+        cache_folder._guard(folder)
+
+
+def test_a_home_is_known_by_what_is_in_it(made: Path) -> None:
+    (made / ".bashrc").touch()
+    assert ".bashrc is in it, so it is a home folder" in refused(made).text
+
+
 def test_homes_and_what_holds_them_are_refused(made: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HOME", str(made))
     assert "home" in refused(made).text
@@ -374,6 +425,46 @@ def test_a_missing_folder_a_file_and_a_link_on_the_way(made: Path, tmp_path: Pat
 def test_the_root_of_a_mount_is_refused() -> None:
     text = "36 35 98:0 / /mnt/my\\040cache rw - ext4 /dev/sda1 rw\n37 36 0:5 / /proc rw - proc proc rw\n"
     assert cache_folder.mount_points(text) == {"/mnt/my cache", "/proc"}
+
+
+BOUND = """
+import sys
+from pathlib import Path
+from ssh_agents import cache, cache_folder, cache_tree, protocol
+kind, folder, unseen = sys.argv[1:]
+if unseen:  # as if it were mounted once the walk has begun
+    cache_folder.mount_points = lambda text: set()
+call = protocol.Call(lambda *_: None, lambda: False, lambda s: False, lambda entry: "", lambda name: None)
+try:
+    print(cache.purged_by_user({"kind": kind, "folder": folder, "owns": True, "all": True}, call))
+except protocol.Refused as error:
+    print(error.kind, error.text)
+"""
+
+
+@pytest.mark.lab
+@pytest.mark.parametrize("unseen", ["", "unseen"])
+@pytest.mark.parametrize("kind", ["folder", "apache-disk", "nginx-proxy-cache"])
+def test_a_bind_mount_of_the_same_file_system_is_not_entered(tmp_path: Path, kind: str, unseen: str) -> None:
+    """Field fault: by the file system alone it cannot be told, and a precious file was deleted."""
+    folder, precious = tmp_path / "cache", tmp_path / "precious"
+    (folder / "ab").mkdir(parents=True)
+    (folder / cache_tree.MAY).touch()
+    precious.mkdir()
+    files = {"folder": "a.txt", "apache-disk": "ab.header", "nginx-proxy-cache": "0123456789.0000000001"}
+    (precious / files[kind]).write_text("precious")
+    bind = 'mount --bind "$1" "$2/ab" && shift && exec "$PYTHON" -c "$CODE" "$2" "$1" "$3"'
+    done = subprocess.run(
+        ["unshare", "-rm", "sh", "-c", bind, "sh", str(precious), str(folder), kind, unseen],
+        cwd=Path(__file__).parents[1], env={**os.environ, "CODE": BOUND, "PYTHON": sys.executable},
+        capture_output=True, text=True, timeout=60, check=False,
+    )  # fmt: skip
+    assert (precious / files[kind]).read_text() == "precious", done.stdout + done.stderr
+    if not unseen:
+        assert done.stdout.startswith("denied"), done.stdout + done.stderr
+        assert f"something else is mounted in it, at {folder}/ab" in done.stdout
+    else:
+        assert done.stderr == ""
 
 
 @pytest.mark.parametrize(

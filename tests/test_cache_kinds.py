@@ -15,7 +15,16 @@ from typing import Any
 
 import pytest
 
-from ssh_agents import cache, cache_command, cache_folder, cache_nginx, cache_squid, cache_tree, protocol
+from ssh_agents import (
+    cache,
+    cache_command,
+    cache_folder,
+    cache_nginx,
+    cache_squid,
+    cache_tree,
+    protocol,
+    system,
+)
 
 URL = "http://198.51.100.1:80/svn/{}"
 OTHER = "http://203.0.113.9:80/somebody/elses"
@@ -93,7 +102,7 @@ class Made:
     add: Callable[[int], Path]
 
     def files(self) -> set[Path]:
-        return {path for path in self.folder.rglob("*") if path.is_file()}
+        return {path for path in self.folder.rglob("*") if path.is_file() and path.name != cache_tree.MAY}
 
 
 KINDS = ("nginx-proxy-cache", "squid", "folder")
@@ -111,6 +120,8 @@ def made(request: pytest.FixtureRequest, tmp_path: Path) -> Made:
     args: dict[str, Any] = {"kind": request.param, "folder": str(folder)}
     args |= {"owns": True} if request.param == "folder" else {}
     one = Made(args, folder, adds[request.param])
+    if request.param == "folder":
+        (folder / cache_tree.MAY).touch()  # these tests may be run by root
     for number in range(10):
         one.add(number)
     return one
@@ -438,13 +449,15 @@ def test_names_with_line_ends_and_bytes_that_are_no_text_are_told_apart(tmp_path
     names = [b"new\nline", b"\xff\xfe", b"\\xff\\xfe", b"plain", b" ", b"-rf"]
     for name in names:
         (folder / os.fsdecode(name)).write_bytes(name)
+    (folder / cache_tree.MAY).touch()
     args = {"kind": "folder", "folder": str(folder), "owns": True}
     found = [one["url"] for one in listing(args)]
     assert len(set(found)) == len(names)
     assert purge(args, urls=["\\xff\\xfe"])["removed"] == 1
-    assert sorted(os.listdir(os.fsencode(folder))) == sorted(set(names) - {b"\xff\xfe"})
+    may = os.fsencode(cache_tree.MAY)
+    assert set(os.listdir(os.fsencode(folder))) == {*names, may} - {b"\xff\xfe"}
     purge(args, all=True)
-    assert os.listdir(folder) == []
+    assert os.listdir(os.fsencode(folder)) == [may]
     assert cache_tree.path_of(("a", "b"), "c") == "a/b/c"
 
 
@@ -455,8 +468,32 @@ def test_what_is_no_plain_file_stays(tmp_path: Path) -> None:
     (folder / "sub" / "link").symlink_to("/etc/passwd")
     (folder / ".branchlab-cache").touch()
     (folder / "sub" / "file").touch()
+    (folder / cache_tree.MAY).touch()
     assert purge({"kind": "folder", "folder": str(folder), "owns": True}, all=True)["removed"] == 1
-    assert sorted(path.name for path in folder.rglob("*")) == [".branchlab-cache", "link", "pipe", "sub"]
+    assert sorted(path.name for path in folder.rglob("*")) == [
+        ".branchlab-cache", cache_tree.MAY, "link", "pipe", "sub",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("uid", [0, 1000])
+def test_root_empties_a_folder_only_if_that_is_said_in_it_too(
+    uid: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Field fault: with root's rights any folder of anybody was taken for a cache because a profile said so."""
+    folder = tmp_path / "cache"
+    folder.mkdir()
+    (folder / "file").touch()
+    monkeypatch.setattr(system, "user", lambda: uid)
+    args = {"kind": "folder", "folder": str(folder), "owns": True}
+    if uid == 0:
+        assert refused(args).kind == "denied"
+        with pytest.raises(protocol.Refused, match=f"make a file {cache_tree.MAY}"):
+            listing(args)
+        (folder / cache_tree.MAY).symlink_to("file")
+        assert refused(args).kind == "denied"
+        (folder / cache_tree.MAY).unlink()
+        (folder / cache_tree.MAY).touch()
+    assert purge(args, all=True)["removed"] == 1
 
 
 # ---- commands of one's own

@@ -5,11 +5,12 @@ from __future__ import annotations
 import contextlib
 import getpass
 import os
+import re
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -31,17 +32,18 @@ from lab.cli import story
 from lab.credentials import Passwords
 from lab.embedded import Embedded
 from lab.errors import AgentRefused, BadInput, HostLacks
-from lab.events import HostSeen, Outcome, RunFinished
+from lab.events import CacheFilled, HostSeen, Noted, Outcome, RunFinished, ToolMeasured
 from lab.machines import Machines
 from lab.model import AS_IT_IS, DISABLED, Cache, Experiment, Lab, Role
 from lab.rig import fullness, looking
 from lab.rig.hosts import Connected
+from lab.rig.workplace import Workplace
 from lab.stop import Stop
 
 REPOSITORY = "http://198.51.100.1:80/svn/"
 CACHE = Cache(kind="apache-disk", folder="/var/cache/office")
 WANTED = experiment(lines=(QUICK_LINE,), states=(DISABLED, EMPTY))
-ASKS = {"line.check", "leases", "others", "cache.list"}
+ASKS = {"line.check", "leases", "others", "cache.list", "probe.serve", "probe.seen"}
 """Verbs that change nothing."""
 
 
@@ -156,7 +158,7 @@ def test_what_the_experiment_does_not_do_is_not_even_looked_at(there: Office) ->
 
 def test_the_line_as_it_is_hurts_nobodys_connections(there: Office) -> None:
     assert [one.kind for one in look(there, experiment(lines=(AS_IT_IS,), states=(EMPTY,)))] == ["purge"]
-    assert there.asked() == {"leases", "cache.list"}
+    assert there.asked() <= ASKS - {"line.check", "others"}
 
 
 def test_queues_that_would_not_come_back_are_refused_with_what_is_possible(there: Office) -> None:
@@ -193,7 +195,7 @@ def test_a_proxy_of_our_own_needs_root(there: Office) -> None:
 def purge(proxy: Connected, root: str = REPOSITORY) -> tuple[Question, ...]:  # noqa: F811
     assert proxy.host.cache is not None
     one = fullness.Fullness(proxy, proxy.host.cache, root, lambda operation, stop: None)
-    return looking.purge(one, proxy, Stop())
+    return looking.purge(one, proxy, looking.unasked(one, proxy, Stop()))
 
 
 @pytest.mark.parametrize(
@@ -282,8 +284,12 @@ def test_a_lab_of_our_own_is_not_even_connected_to(lab: Embedded, monkeypatch: p
 GET = experiment(states=(EMPTY,), attempts=1)
 
 
-def last_word(wanted: Experiment, bed: Machines) -> RunFinished:
-    *_, word = runner.run(wanted, bed, Stop())
+def last_word(
+    wanted: Experiment, bed: Machines, once_set_up: Callable[[], None] | None = None
+) -> RunFinished:
+    for word in runner.run(wanted, bed, Stop()):
+        if once_set_up is not None and isinstance(word, ToolMeasured):
+            once_set_up()
     assert isinstance(word, RunFinished)
     return word
 
@@ -295,7 +301,8 @@ def test_what_a_run_did_not_bring_into_a_cache_it_takes_out_only_if_that_was_agr
 ) -> None:
     def objects() -> list[str]:
         (folder,) = (one.cache.folder for one in lab.lab.hosts if one.cache)
-        return sorted(real_runs.on(lab.folder, "proxy", f"find {folder} -name '*.header'").splitlines())
+        found = real_runs.on(lab.folder, "proxy", f"find {folder} -name '*.header'").splitlines()
+        return sorted(line for line in found if line.endswith(".header"))
 
     assert look_at(lab) == ()
     with monkeypatch.context() as broken:  # as if it had been killed: the objects stay
@@ -323,6 +330,67 @@ def test_what_a_run_did_not_bring_into_a_cache_it_takes_out_only_if_that_was_agr
     assert objects() == before
     assert last_word(GET, Machines(lab.lab, agreed=frozenset({"purge"}))).outcome is Outcome.DONE
     assert objects() == []
+
+
+def urls_in_cache(lab: Embedded) -> set[str]:
+    (folder,) = (one.cache.folder for one in lab.lab.hosts if one.cache)
+    seen = real_runs.on(
+        lab.folder, "proxy", f"grep -aorhE 'http://[!-~]+[?]' --include=*.header {folder} || true"
+    )
+    return {word for word in seen.split() if word.startswith("http://")}
+
+
+def fetched(lab: Embedded, url: str) -> None:
+    """A colleague on the client host gets this through the proxy."""
+    through = next(one.url for one in lab.lab.hosts if one.role is Role.PROXY)
+    get = (
+        "import urllib.request as r;"
+        f"r.build_opener(r.ProxyHandler({{'http': '{through}'}})).open('{url}', timeout=20).read()"
+    )
+    real_runs.on(lab.folder, "client", f'python3 -c "{get}"')
+
+
+@pytest.mark.lab
+@pytest.mark.timeout(300)
+def test_what_a_colleague_brings_in_while_a_run_fills_stays_and_is_on_no_list(
+    lab: Embedded, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Field fault: it became the list of History, and was purged, in a run that was allowed nothing."""
+    monkeypatch.setattr(machines, "own", lambda lab: False)
+    theirs: list[str] = []
+    wanted = experiment(states=(real_runs.FULL,), operations=("get", "history"), attempts=1)
+    run_noted = Workplace.run_noted
+
+    def busy(self: Workplace, operation: str, stop: Stop) -> frozenset[str]:
+        asked = run_noted(self, operation, stop)
+        one = next(url for url in [*sorted(urls_in_cache(lab)), *theirs] if "/100/" in url or url in theirs)
+        theirs.append(re.sub(r"/(100|90)/", f"/{90 + len(theirs)}/", one).rstrip("?"))
+        fetched(lab, theirs[-1])
+        return asked
+
+    monkeypatch.setattr(Workplace, "run_noted", busy)
+    events = list(runner.run(wanted, Machines(lab.lab), Stop()))
+    seen = [event for event in events if isinstance(event, CacheFilled)]
+    assert events[-1].outcome is Outcome.DONE, events[-1]  # type: ignore[attr-defined]
+    assert [(one.operation, one.objects, one.list_of) for one in seen] == [
+        ("get", 150, "get"),
+        ("history", 150, "get"),
+    ]
+    assert len(theirs) == 2
+    assert {url.rstrip("?") for url in urls_in_cache(lab)} == set(theirs)
+    assert any("brought in by others" in event.text for event in events if isinstance(event, Noted))
+    # They are asked about before the next run; and what comes after the question is not agreed to by its yes.
+    (asked,) = machines.look(lab.lab, GET)
+    assert asked.text.startswith("2 objects (")
+    late = theirs[0].replace("/90/", "/80/")
+    word = last_word(GET, Machines(lab.lab, agreed=frozenset({"purge"})), lambda: fetched(lab, late))
+    assert word.outcome is Outcome.FAILED
+    assert "1 objects (" in word.reason
+    assert "came there after it was looked at" in word.reason
+    assert {url.rstrip("?") for url in urls_in_cache(lab)} == {*theirs, late}
+    machines.look(lab.lab, GET)
+    assert last_word(GET, Machines(lab.lab, agreed=frozenset({"purge"}))).outcome is Outcome.DONE
+    assert {url.rstrip("?") for url in urls_in_cache(lab)} == {theirs[2]}  # that came during its fill
 
 
 def look_at(lab: Embedded) -> tuple[Question, ...]:

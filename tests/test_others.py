@@ -156,6 +156,21 @@ def test_what_stands_there_is_told_and_the_agreement_passed_on() -> None:
     assert HeldLine(_lab(FREE)[0]).standing(Stop()) == ()
 
 
+def test_only_the_queues_that_were_agreed_to_are_replaced() -> None:
+    hosts, _ = _lab({**STANDS, "stands_mark": "0a1b"})
+    line = HeldLine(hosts, replace=True)
+
+    def wanted() -> tuple[bool, str]:
+        asked = line._wanted(hosts[0], Line(upload_bps=512_000, download_bps=1_024_000))
+        return asked["replace"], asked["agreed"]
+
+    assert wanted() == (True, "")
+    line.bind(line.standing(Stop()))
+    assert wanted() == (True, "0a1b")
+    line.bind(())  # nothing stood there, so that what comes was never shown
+    assert wanted() == (False, "")
+
+
 def test_all_lost_is_refused_where_an_ssh_of_ours_is_not_known() -> None:
     """Field fault: 100 % loss on the live NIC locks the admin out."""
     lost = Line(upload_bps=64_000, download_bps=128_000, loss=1.0)

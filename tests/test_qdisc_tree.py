@@ -411,6 +411,22 @@ def test_a_line_that_cannot_be_built_leaves_the_tree_as_it_was(bench: Bench) -> 
 
 
 @pytest.mark.lab
+@pytest.mark.parametrize("other", ["8: tbf rate 10mbit", "9: tbf rate 90mbit"])
+def test_what_was_agreed_for_one_queue_is_not_done_to_another(bench: Bench, other: str) -> None:
+    """Field fault: between two trials the admin set another queue, and the next trial replaced it unasked."""
+    bench.set_up("qdisc add dev {} root handle 8: tbf rate 90mbit burst 16000 limit 640000")
+    mark = bench.root.ask("line.check", office=OFFICE)["stands_mark"]
+    for _ in range(2):
+        assert bench.root.ask("line.apply", **LINE, replace=True, agreed=mark)["applied"]
+        bench.root.ask("line.lift")
+    bench.set_up("qdisc del dev {} root\nqdisc add dev {} root handle " + other + " burst 16000 limit 640000")
+    before = bench.dump()
+    with pytest.raises(FailedError, match=r"touched.*not those any more that were agreed to be replaced"):
+        bench.root.ask("line.apply", **LINE, replace=True, agreed=mark)
+    assert bench.dump() == before
+
+
+@pytest.mark.lab
 def test_the_line_changes_in_place_over_a_replaced_tree(bench: Bench) -> None:
     bench.set_up(HTB)
     before = bench.dump()

@@ -12,7 +12,7 @@ from test_rig_planning import LAB, LINE, PROXY, SERVER
 from lab import machines, vcs
 from lab.asking import KINDS
 from lab.errors import BadInput
-from lab.model import AS_IT_IS, DISABLED, Experiment, Host, Lab, Role
+from lab.model import AS_IT_IS, DISABLED, Cache, Experiment, Host, Lab, Role
 from lab.rig import changes, planning
 from lab.rig.hosts import LEASE_S
 
@@ -89,6 +89,31 @@ def test_what_is_not_done_is_not_on_the_page() -> None:
     assert not any(
         "Apache" in row[0] for row in rows("proxy", page(replace(LAB, hosts=(SERVER, own, LAB.hosts[2]))))
     )
+
+
+@pytest.mark.parametrize(
+    ("cache", "named"),
+    [
+        (Cache(kind="folder", folder="/p4p", owns=True), "/p4p"),
+        (
+            Cache(kind="command", list=("tool", "ls"), purge=("tool", "rm")),
+            "the cache that `tool ls` lists",
+        ),
+    ],
+)
+def test_where_objects_name_no_url_nobody_is_told_that_those_of_others_stay(cache: Cache, named: str) -> None:
+    """Field fault: the page promised it of a folder, all of which goes, and called a command's cache None."""
+    lab = replace(LAB, hosts=(SERVER, replace(PROXY, services=None, cache=cache), LAB.hosts[2]))
+    text = page(lab)
+    never = text.split("## What is never touched")[1].split("\n## ")[0]
+    assert "Objects of others in" not in never
+    assert f"Not so in {named}, where objects name no URL" in never
+    assert any(
+        row[0] == f"objects, of others too, filled and purged in {named}" for row in rows("proxy", text)
+    )
+    assert "None" not in text
+    assert "Objects of others in /var/cache/lab: only those" in page()
+    assert "cache" not in page(states=(DISABLED,)).split("## What is never touched")[1].split("\n## ")[0]
 
 
 def test_a_router_holds_the_line_and_a_name_breaks_no_table() -> None:

@@ -9,10 +9,11 @@ import pytest
 from stand_in_hosts import Args, StandInAgent, agent, connected, root
 
 from lab import design
+from lab.asking import Declined
 from lab.errors import Stopped, TrialFailed
 from lab.model import DISABLED, Cache, ProxyState, Role
 from lab.rig import fullness
-from lab.rig.fullness import Found, Fullness
+from lab.rig.fullness import Found, Fullness, Ours
 from lab.stop import Stop
 
 ORIGIN = "http://198.51.100.1:80/"
@@ -34,11 +35,21 @@ class Cached:
     too_large: set[str] = field(default_factory=set)
     fills: list[str] = field(default_factory=list)
     others: int = 0
+    meanwhile: tuple[str, ...] = ()
+    """what somebody else brings in during the next fill"""
 
     def fill(self, operation: str, stop: Stop) -> None:
         stop.check()
         self.fills.append(operation)
         self.store.update((url(key), 100) for key in self.wants[operation] if key not in self.too_large)
+
+    def noted(self, operation: str, stop: Stop) -> set[str]:
+        """As `fill`, through something that says what was asked for."""
+        self.fill(operation, stop)
+        for one in self.meanwhile:
+            self.store[one] = 77
+        self.meanwhile = ()
+        return {url(key) for key in self.wants[operation]}
 
     def listed(self, args: Args) -> Args:
         assert args == {"kind": "apache-disk", "folder": "/var/cache/lab"}
@@ -84,14 +95,17 @@ def world() -> World:
     return made()
 
 
-def made(cached: Cached | None = None) -> World:
+def made(cached: Cached | None = None, ours: Ours | None = None) -> World:
     cached = cached or Cached()
     proxy = connected("proxy", Role.PROXY, {"cache.list": cached.listed, "cache.purge": cached.purged})
     cache = Cache(kind="apache-disk", folder="/var/cache/lab")
-    return World(cached, Fullness(proxy, cache, ORIGIN, cached.fill), root(proxy))
+    ours = Ours() if ours is None else ours
+    one = Fullness(proxy, cache, ORIGIN, cached.fill, ours=ours, noted=cached.noted)
+    return World(cached, one, root(proxy))
 
 
-def test_a_full_cache_is_what_the_operation_brings_into_an_empty_one(world: World) -> None:
+def test_a_full_cache_is_what_the_operation_brings_into_an_empty_one() -> None:
+    world = made(ours=Ours(keys={"svn/left/over"}))
     world.cached.store[url("svn/left/over")] = 5
     learnt = world.fullness.learn("get", Stop())
     assert (learnt.list_of, learnt.objects, learnt.cache_bytes) == ("get", 150, 15_000)
@@ -276,7 +290,10 @@ def test_where_objects_have_no_urls_all_that_appears_is_the_list(kind: str) -> N
     )
     cache = Cache(kind=kind, folder="/p4p", owns=True, list=("ls",), purge=("rm",))
     one = Fullness(proxy, cache, ORIGIN, cached.fill)
-    # The profile said that all of it may go: what somebody else had there is purged too.
+    assert one.learn("get", Stop()).objects == 150
+    # The profile said that all of it may go; but only who was shown it agreed to that.
+    assert OTHER in cached.store
+    one.ours.keys.add(cached._key(OTHER))
     assert one.learn("get", Stop()).objects == 150
     assert OTHER not in cached.store
     assert one.bring("get", NINETY, 7, Stop()).full == 90.0
@@ -291,14 +308,60 @@ def test_keys_that_name_no_url_are_told_apart_from_a_cache_that_stores_nothing(w
     assert "proxy_cache_key" in caught.value.advice
 
 
-def test_at_the_end_an_office_keeps_what_the_run_brought_in_of_its_own_repository(world: World) -> None:
+def test_at_the_end_what_the_run_brought_in_goes_and_nothing_else() -> None:
+    world = made(ours=Ours(passing={"/run-0a1b2c3d/"}))
     world.fullness.learn("get", Stop())
-    passing = url("svn/place/run-0a1b2c3d/work/a.txt")
-    world.cached.store[passing] = 7
-    world.fullness.clear("/run-0a1b2c3d/")
-    assert world.cached.keys() == set(GET)
+    world.cached.store[url("svn/place/run-0a1b2c3d/work/a.txt")] = 7
+    world.cached.store[url("svn/colleague/report.txt")] = 8
+    world.fullness.clear()
+    assert world.cached.store == {OTHER: 999, url("svn/colleague/report.txt"): 8}
+
+
+def test_in_a_lab_of_our_own_everything_of_the_repository_goes() -> None:
+    world = made(ours=Ours(everything=True))
+    world.fullness.learn("get", Stop())
+    world.cached.store[url("svn/whatever")] = 8
     world.fullness.clear()
     assert world.cached.store == {OTHER: 999}
+
+
+REPORT = "svn/colleague/report.txt"
+
+
+def test_what_others_bring_in_during_a_fill_is_neither_listed_nor_purged(world: World) -> None:
+    """Field fault: a colleague's fetch became "full cache for History: 1 objects", and was purged."""
+    world.cached.meanwhile = (url(REPORT),)
+    learnt = world.fullness.learn("get", Stop())
+    assert (learnt.objects, learnt.others, world.fullness.listed("get")) == (150, 1, 150)
+    world.cached.meanwhile = (url("svn/colleague/second.txt"),)
+    learnt = world.fullness.learn("history", Stop(), instead="get")
+    assert (learnt.list_of, learnt.objects, learnt.others) == ("get", 150, 2)
+    assert world.cached.keys() == {REPORT, "svn/colleague/second.txt"}
+    for state in (FULL, EMPTY):
+        assert world.fullness.bring("get", state, 7, Stop()).holds(state, 150)
+        assert url(REPORT) in world.cached.store
+    world.fullness.clear()
+    assert world.cached.keys() == {REPORT, "svn/colleague/second.txt"}
+
+
+def test_what_others_brought_in_and_the_operation_needs_ends_the_run_and_stays(world: World) -> None:
+    world.cached.store[url(GET[3])] = 5
+    with pytest.raises(
+        Declined, match=f"1 objects that get needs came into the cache by others, e.g. {GET[3]}"
+    ):
+        world.fullness.learn("get", Stop())
+    assert url(GET[3]) in world.cached.store
+    assert world.agent.args("cache.purge") == []
+
+
+def test_an_escaped_name_is_the_same_object_for_client_and_cache() -> None:
+    world = made(Cached(wants={"get": ("svn/a b.txt", "svn/c%20d.txt?")}))
+    world.fullness._noted = lambda operation, stop: [
+        world.cached.fill(operation, stop) or "",
+        f"{ORIGIN}svn/a%20b.txt",
+        "/svn/c%20d.txt",
+    ]
+    assert world.fullness.learn("get", Stop()).objects == 2
 
 
 @pytest.mark.parametrize("address", ["2001:db8::1", "[2001:db8::1]"])

@@ -64,6 +64,20 @@ def test_what_came_between_two_readings() -> None:
     assert double.since(Reading(ARRIVED, SENT)) == Reading(ARRIVED, {pair: 2 * n for pair, n in SENT.items()})
 
 
+def test_packets_are_counted_where_bytes_arrive_or_pass() -> None:
+    counters = {"server": {"desk": {"in_bytes": 1500, "in_packets": 3, "out_bytes": 9, "out_packets": 8}}}
+    meter = Meter(office())
+    before, after = meter.summed({}), meter.summed(counters)
+    assert after.since(before).packets["client>server"] == 3
+    router = connected("router", Role.ROUTER)
+    hosts = [
+        *(connected(one.name, one.host.role, root="none", address=one.host.address) for one in office()),
+        router,
+    ]
+    passed = {"desk": {"server": {"bytes": 999, "packets": 7}}}
+    assert Meter(hosts).summed({}, passed).packets["client>server"] == 7
+
+
 def test_every_host_counts_for_all_others_and_past_everybodys_ssh() -> None:
     hosts = office({"traffic.start": lambda args: {"table": "inet branchlab"}})
     ends = {

@@ -183,6 +183,23 @@ def test_without_a_log_the_counters_tell_served_from_relayed() -> None:
     assert without_proxy(logs=no_logs).direct_bytes() == 405_000
 
 
+def test_without_a_log_headers_and_what_no_cache_can_serve_are_not_called_served() -> None:
+    """Field fault: "All 2 were served by it" of History, for 2247 bytes of packet headers."""
+    no_logs = Logs(None, None)
+    history = moved(proxy_client=52_247, server_proxy=50_000)
+    asked = evidence(logs=no_logs, traffic_class=TrafficClass.SERVER, moved=history)
+    assert (asked.served_bytes(), asked.relayed_bytes()) == (0, 50_000)
+    # The same content in more packets: one way of 300, the other of 100.
+    packed = Reading(
+        {**history.arrived, "proxy>client": 60_400, "server>proxy": 50_000},
+        history.sent,
+        {"proxy>client": 300, "server>proxy": 100},
+    )
+    assert evidence(logs=no_logs, moved=packed).served_bytes() == 0
+    whole = replace(packed, packets={"proxy>client": 100, "server>proxy": 100})
+    assert evidence(logs=no_logs, moved=whole).served_bytes() == 10_400
+
+
 def test_disabled_is_one_state_for_all() -> None:
     assert without_proxy().trial.treatment.state == DISABLED
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from urllib.parse import urlsplit
 
-from lab import asking, design, places, units
-from lab.model import Experiment, Host, Lab, Role
+from lab import asking, caches, design, places, units
+from lab.model import Cache, Experiment, Host, Lab, Role
 from lab.rig import planning
 from lab.rig.checking import service_folders
 from lab.rig.hosts import LEASE_S, owner
@@ -21,7 +21,6 @@ _NEVER = (
     "Traffic to any other address than those of the office hosts above; BranchLab's own SSH, which is neither limited"
     " nor counted.",
     "The system's own Apache, and anything in /etc. No package is installed and nothing is started at boot.",
-    "Objects of others in a proxy's cache: only those below the repository's root are listed, filled and deleted.",
     "Queues that somebody set up, unless they are proved to come back the same and that was agreed to.",
 )
 
@@ -39,7 +38,7 @@ def page(lab: Lab, experiment: Experiment, driver: Driver, duration: str = "") -
         _ends(),
         *(_host(lab, host, experiment) for host in lab.hosts),
         ["## Repository", "", *_repository(experiment)],
-        ["## What is never touched", "", *(f"- {text}" for text in _NEVER)],
+        ["## What is never touched", "", *(f"- {text}" for text in (*_NEVER, *_left_alone(lab, experiment)))],
         ["## What the run may ask for", "", *_questions(experiment)],
         ["## To take everything back at once", "", *_revert(lab)],
         ["## Commands, in the order of a run", "", "Capitals stand for what a run fills in."],
@@ -130,9 +129,10 @@ def _kept(host: Host, experiment: Experiment) -> Iterator[tuple[str, str, str]]:
     """What is no lease's: it stays, or only the end of a run removes it."""
     cache = host.cache if host.role is Role.PROXY else None
     if cache and any(state.enabled for state in experiment.states):
+        whose = "objects of the repository" if caches.kind(cache.kind).urls else "objects, of others too,"
         yield (
-            f"objects of the repository filled and purged in {cache.folder}",
-            "what the run brought in is purged at its end",
+            f"{whose} filled and purged in {_named(cache)}",
+            "what the run brought in is purged at its end; what was there before and was agreed to is not put back",
             "until the next run, or the cache's own cleaning, if the run was killed",
         )
     if cache and host.services:
@@ -142,6 +142,32 @@ def _kept(host: Host, experiment: Experiment) -> Iterator[tuple[str, str, str]]:
         "kept for the next run",
         "until `branchlab forget`",
     )
+
+
+def _left_alone(lab: Lab, experiment: Experiment) -> Iterator[str]:
+    """Which objects of a cache stay."""
+    caching = [host.cache for host in lab.having(Role.PROXY) if host.cache is not None]
+    if not caching or not any(state.enabled for state in experiment.states):
+        return
+    yield (
+        "Objects that are in a proxy's cache and were not shown when the run was agreed to. Without `--agree purge`"
+        " it takes out nothing but what it brought in itself."
+    )
+    for cache in caching:
+        if caches.kind(cache.kind).urls:
+            yield (
+                f"Objects of others in {_named(cache)}: only those below the repository's root, and of these those that"
+                " were shown or that the run itself asked for, are deleted."
+            )
+        else:
+            yield (
+                f"Not so in {_named(cache)}, where objects name no URL: what appears there while the run fills it"
+                " counts as brought in by it, whoever did."
+            )
+
+
+def _named(cache: Cache) -> str:
+    return cache.folder or f"the cache that `{' '.join(cache.list)}` lists"
 
 
 def _ports(lab: Lab, host: Host, experiment: Experiment) -> Iterator[str]:

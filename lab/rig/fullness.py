@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import unquote, urlsplit
 
 from lab import caches, design
+from lab.asking import Declined
 from lab.errors import LabError, TrialFailed
 from lab.model import Cache, ProxyState
 from lab.rig.hosts import Connected
@@ -42,28 +43,58 @@ class Learnt:
     list_of: str
     objects: int
     cache_bytes: int
+    others: int
+    """objects of the repository that others brought in: neither counted nor touched"""
+
+
+@dataclass(slots=True)
+class Ours:
+    """Which objects a run may take out of a cache: those that a person was shown and agreed to, and its own."""
+
+    everything: bool = False
+    """in a lab that BranchLab made itself"""
+    keys: set[str] = field(default_factory=set)
+    passing: set[str] = field(default_factory=set)
+    """parts of the URLs of what a run made, and removes again, in the repository"""
+
+    def has(self, one: Mapping[str, Any]) -> bool:
+        """True if this object may be taken out."""
+        return self.everything or one["key"] in self.keys or any(part in one["url"] for part in self.passing)
 
 
 class Fullness:
     """Fills and purges the cache on the proxy host. `fill(operation)` runs it once through the proxy, unlimited.
 
-    Only objects of the `origin` (the repository's root, `http://host:port/svn/`) are ever looked at or purged: what
-    others keep in the same cache stays. Where objects have no URLs, the profile says that all may go.
+    Only objects of the `origin` (the repository's root, `http://host:port/svn/`) are ever looked at, and only those
+    of `ours` purged: what others keep in the same cache stays. `noted` fills as `fill` does, and says which URLs
+    were asked for; only those are counted as brought in. Without it, and where objects have no URLs, everything is
+    that appears during a fill.
     """
 
     def __init__(
-        self, proxy: Connected, cache: Cache, origin: str, fill: Callable[[str, Stop], None]
+        self,
+        proxy: Connected,
+        cache: Cache,
+        origin: str,
+        fill: Callable[[str, Stop], None],
+        *,
+        ours: Ours | None = None,
+        noted: Callable[[str, Stop], Collection[str]] | None = None,
     ) -> None:
         urls = caches.kind(cache.kind).urls
         # What cannot be told to be a cache's is never deleted by root's agent, and no command is run by it.
         self._agent = (proxy.root or proxy.agent) if urls else proxy.agent
         self._host = proxy.name
         self._where = _where(cache, proxy)
+        self.place = (proxy.host.ssh, cache.kind, cache.folder or " ".join(cache.list), origin)
+        """which cache of which host, and which objects in it"""
         self.origin = origin if urls else ""
         self.folder = cache.folder or cache.kind
         self._others = 0
         """files in the cache that name no URL, when it was listed last"""
         self._fill = fill
+        self._noted = noted if urls else None
+        self.ours = Ours() if ours is None else ours
         self._full: dict[str, dict[str, str]] = {}
         """operation -> key -> URL of its whole list"""
         self._sizes: dict[str, int] = {}
@@ -79,14 +110,25 @@ class Fullness:
         return operation in self._full
 
     def learn(self, operation: str, stop: Stop, instead: str | None = None) -> Learnt:
-        """Make 100 % for `operation`: empty the cache of the test data, run it once, list what appeared.
+        """Make 100 % for `operation`: take out what is ours, run it once, list what it brought in.
 
-        Where nothing appeared, the list of `instead` is taken.
+        Where nothing appeared, the list of `instead` is taken. Raises Declined where others brought in what it
+        needs, since nobody was asked whether that may be taken out.
         """
-        self._purge(self._present(stop), stop)
+        self._purge(self._of_ours(self._present(stop)), stop)
         before = self._present(stop)
-        self._fill(operation, stop)
-        appeared = {key: one for key, one in self._present(stop).items() if key not in before}
+        asked = self._filled(operation, stop)
+        present = self._present(stop)
+        if asked is not None:
+            self._refuse_brought_by_others(
+                operation, [key for key, one in before.items() if _path(one["url"]) in asked]
+            )
+        appeared = {
+            key: one
+            for key, one in present.items()
+            if key not in before and (asked is None or _path(one["url"]) in asked)
+        }
+        self.ours.keys |= set(appeared)
         self._full[operation] = {key: one["url"] for key, one in sorted(appeared.items())}
         self._filler[operation] = operation
         self._sizes[operation] = sum(one["bytes"] for one in appeared.values())
@@ -96,7 +138,28 @@ class Fullness:
         if not appeared and self._others and instead is None:
             self._refuse_nameless()
         list_of = self._filler[operation]
-        return Learnt(list_of, len(self._full[operation]), self._sizes[list_of])
+        others = len(present) - len(self._of_ours(present))
+        return Learnt(list_of, len(self._full[operation]), self._sizes[list_of], others)
+
+    def _filled(self, operation: str, stop: Stop) -> frozenset[str] | None:
+        """Fill the cache; what was asked for, as `_path` writes it, or None if that is not known."""
+        if self._noted is None:
+            self._fill(operation, stop)
+            return None
+        return frozenset(_path(url) for url in self._noted(operation, stop))
+
+    def _of_ours(self, objects: Mapping[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
+        return {key: one for key, one in objects.items() if self.ours.has(one)}
+
+    def _refuse_brought_by_others(self, operation: str, keys: Iterable[str]) -> None:
+        found = sorted(keys)
+        if found:
+            raise Declined(
+                f"{len(found)} objects that {operation} needs came into the cache by others, e.g. {found[0]}",
+                host=self._host,
+                tried="listed the cache before the operation was run to fill it",
+                advice="Nobody was asked whether they may be taken out. Run again, when nobody else works there.",
+            )
 
     def bring(self, operation: str, state: ProxyState, seed: int, stop: Stop) -> Found:
         """Bring the cache to `state` for `operation` and measure it. Raises TrialFailed if it will not come."""
@@ -121,11 +184,10 @@ class Fullness:
             purged=tuple(sorted(out)),
         )
 
-    def clear(self, passing: str = "") -> None:
-        """Purge what serves nobody once the run is over: objects whose URL has `passing` in it; empty means all."""
+    def clear(self) -> None:
+        """Once the run is over: purge what it brought in, and what else it was allowed to take out."""
         with suppress(LabError):
-            gone = {key: one for key, one in self._present(Stop()).items() if passing in one["url"]}
-            self._purge(gone, Stop())
+            self._purge(self._of_ours(self._present(Stop())), Stop())
 
     def _refuse_nameless(self) -> None:
         raise TrialFailed(
@@ -165,9 +227,14 @@ class Fullness:
     def _purge(self, objects: Mapping[str, dict[str, Any]], stop: Stop) -> None:
         urls = [one["url"] for one in objects.values()]
         for begin in range(0, len(urls), CHUNK):
-            self._agent.ask(
-                "cache.purge", {**self._where, "urls": urls[begin : begin + CHUNK]}, timeout_s=240, stop=stop
-            )
+            chunk = {**self._where, "urls": urls[begin : begin + CHUNK], "origin": self.origin}
+            self._agent.ask("cache.purge", chunk, timeout_s=240, stop=stop)
+
+
+def _path(url: str) -> str:
+    """Path and query: the same text for what is asked for and what a cache keeps, which may escape it otherwise."""
+    rest = url.partition("://")[2] or url
+    return unquote(rest[rest.find("/") :].removesuffix("?")) if "/" in rest else "/"
 
 
 def _bare(url: str) -> str:

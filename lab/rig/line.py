@@ -46,6 +46,8 @@ class Standing:
     device: str
     text: str
     trouble: str = ""
+    mark: str = ""
+    """the same for the very same queues alone"""
 
     @property
     def replaceable(self) -> bool:
@@ -76,6 +78,7 @@ class HeldLine:
         }[self.place]
         self._exempt = [entry for one in hosts for entry in one.exempt()]
         self._replace = replace
+        self._bound: dict[str, str] | None = None
         # Those behind a UNIX socket have no SSH on any network; of the others it must be known what to leave alone.
         networked = [one for one in hosts if not _behind_socket(one)]
         self._apart = not networked
@@ -136,10 +139,20 @@ class HeldLine:
     def standing(self, stop: Stop) -> tuple[Standing, ...]:
         """What somebody set up where the line would be, on each holder. Changes nothing."""
         return tuple(
-            Standing(name, word["device"], word["stands"], word["replace_trouble"] or "")
+            Standing(
+                name,
+                word["device"],
+                word["stands"],
+                word["replace_trouble"] or "",
+                word.get("stands_mark") or "",
+            )
             for name, word in self.checks(stop).items()
             if word["stands"]
         )
+
+    def bind(self, standing: Sequence[Standing]) -> None:
+        """From now on replace these queues and no others, whatever comes in their place."""
+        self._bound = {one.host: one.mark for one in standing}
 
     def others(self, hosts: Sequence[Connected], stop: Stop, ports: Iterable[int] = ()) -> tuple[Other, ...]:
         """Who else has connections between these hosts now; `ports` are those of the experiment's services.
@@ -302,7 +315,8 @@ class HeldLine:
             "jitter_s": line.jitter_s,
             "loss": line.loss,
             "apart": self._apart,
-            "replace": self._replace,
+            "replace": self._replace and (self._bound is None or one.name in self._bound),
+            "agreed": (self._bound or {}).get(one.name, ""),
         }
         if one.host.delay:
             wanted["delay_port"] = one.host.delay

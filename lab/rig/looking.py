@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
 
 from lab import recipes, units
 from lab.asking import Question
@@ -21,10 +23,19 @@ NAMED = 10
 """So many objects of a cache are named."""
 
 
-def look(lab: Lab, experiment: Experiment, driver: Driver, passwords: Passwords) -> tuple[Question, ...]:
+_shown: dict[tuple[str, ...], frozenset[str]] = {}
+"""Keys of the objects that were in a cache when it was looked at last, by `Fullness.place`."""
+_shown_queues: dict[str, str] = {}
+"""Marks of the queues that stood on a host when it was looked at last, by how it is reached; empty without any."""
+
+
+def look(
+    lab: Lab, experiment: Experiment, driver: Driver, passwords: Passwords, *, remember: bool = True
+) -> tuple[Question, ...]:
     """What has to be agreed to before this experiment runs here: connections, then queues, then the cache.
 
-    Raises what the run would raise before its first change: HostTrouble, BadInput, AgentRefused.
+    With `remember` it is kept which objects of a cache were found: whoever agrees, agrees to these. Raises
+    what the run would raise before its first change: HostTrouble, BadInput, AgentRefused.
     """
     recipes.asked(experiment)
     planning.commands(lab, experiment, driver)  # what the profile lacks is told before any host is asked
@@ -42,13 +53,34 @@ def look(lab: Lab, experiment: Experiment, driver: Driver, passwords: Passwords)
         found: list[Question] = []
         if any(wanted.limited or wanted.delayed for wanted in experiment.lines):
             found += connections(line, line.others(hosts, stop, workplace.ports))
-            found += queues(line.standing(stop))
+            standing = line.standing(stop)
+            found += queues(standing)
+            if remember:
+                _shown_queues.update((one.host.ssh, "") for one in line.holders)
+                _shown_queues.update((_ssh(line, one), one.mark) for one in standing)
         if any(state.enabled for state in experiment.states):
             proxy = only(hosts, Role.PROXY)
             if proxy.host.cache is not None:
                 looked = Fullness(proxy, proxy.host.cache, workplace.origin, never_filled)
-                found += purge(looked, proxy, stop)
+                objects = unasked(looked, proxy, stop)
+                found += purge(looked, proxy, objects)
+                if remember:
+                    _shown[looked.place] = frozenset(objects.keys)
     return tuple(found)
+
+
+def not_shown(line: HeldLine, standing: Sequence[Standing]) -> tuple[Standing, ...]:
+    """Of queues that stand there now, those that were not found when a person was about to be asked."""
+    return tuple(one for one in standing if _shown_queues.get(_ssh(line, one)) != one.mark)
+
+
+def _ssh(line: HeldLine, standing: Standing) -> str:
+    return next(one.host.ssh for one in line.holders if one.name == standing.host)
+
+
+def shown(fullness: Fullness) -> frozenset[str]:
+    """Keys of the objects that this process found in this cache when a person was about to be asked; or none."""
+    return _shown.get(fullness.place, frozenset())
 
 
 def connections(line: HeldLine, others: Sequence[Other]) -> tuple[Question, ...]:
@@ -79,26 +111,42 @@ def queues(standing: Sequence[Standing]) -> tuple[Question, ...]:
     )
 
 
-def purge(fullness: Fullness, proxy: Connected, stop: Stop) -> tuple[Question, ...]:
-    """The question where the cache has objects of the repository, which a run takes out before it fills the cache.
+@dataclass(frozen=True, slots=True)
+class Unasked:
+    """Objects of the repository in a cache that a run may not take out yet; and how many there are of others."""
 
-    A folder that BranchLab's own proxy has still to make is no question.
-    """
+    objects: tuple[dict[str, Any], ...] = ()
+    others: int = 0
+
+    @property
+    def keys(self) -> tuple[str, ...]:
+        """How a cache names them."""
+        return tuple(one["key"] for one in self.objects)
+
+
+def unasked(fullness: Fullness, proxy: Connected, stop: Stop) -> Unasked:
+    """What has to be asked about in this cache. Nothing in a folder that BranchLab's own proxy has still to make."""
     try:
         found, others = fullness.standing(stop)
     except AgentRefused as error:
         if error.kind == "missing" and proxy.host.services:
-            return ()
+            return Unasked()
         raise
-    if not found:
+    return Unasked(tuple(one for one in found.values() if not fullness.ours.has(one)), others)
+
+
+def purge(fullness: Fullness, proxy: Connected, found: Unasked) -> tuple[Question, ...]:
+    """The question where the cache has objects of the repository, which a run takes out before it fills the cache."""
+    if not found.objects:
         return ()
-    size = units.bytes_text(sum(one["bytes"] for one in found.values()))
+    size = units.bytes_text(sum(one["bytes"] for one in found.objects))
     of = f" of {fullness.origin}" if fullness.origin else ""
+    since = ", and came there after it was looked at" if fullness.ours.keys else ""
     text = (
-        f"{len(found)} objects ({size}){of} are in the cache {fullness.folder} already. They would be taken out;"
-        f" {others} objects of others stay untouched."
+        f"{len(found.objects)} objects ({size}){of} are in the cache {fullness.folder} already{since}."
+        f" They would be taken out; {found.others} objects of others stay untouched."
     )
-    names = tuple(_printable(one["url"]) for one in list(found.values())[:NAMED])
+    names = tuple(_printable(one["url"]) for one in found.objects[:NAMED])
     return (Question("purge", proxy.name, text, names),)
 
 

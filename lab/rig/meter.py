@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from lab.agents import Conversation
@@ -28,12 +28,15 @@ class Reading:
 
     arrived: Mapping[str, int]
     sent: Mapping[str, int]
+    packets: Mapping[str, int] = field(default_factory=dict, compare=False)
+    """packets that arrived"""
 
     def since(self, before: Reading) -> Reading:
         """What came between two readings of the same meter."""
         return Reading(
             {pair: count - before.arrived[pair] for pair, count in self.arrived.items()},
             {pair: count - before.sent[pair] for pair, count in self.sent.items()},
+            {pair: count - before.packets.get(pair, 0) for pair, count in self.packets.items()},
         )
 
 
@@ -46,12 +49,12 @@ class _Place:
     sender: str
     receiver: str
 
-    def bytes(self, counters: Counters, passed: Counters) -> int:
-        """0 while that host was not heard."""
+    def count(self, what: str, counters: Counters, passed: Counters) -> int:
+        """Bytes or packets (`what`); 0 while that host was not heard."""
         if self.where == "passed":
-            return passed.get(self.sender, {}).get(self.receiver, {}).get("bytes", 0)
+            return passed.get(self.sender, {}).get(self.receiver, {}).get(what, 0)
         at, peer = (self.receiver, self.sender) if self.where == "in" else (self.sender, self.receiver)
-        return counters.get(at, {}).get(peer, {}).get(f"{self.where}_bytes", 0)
+        return counters.get(at, {}).get(peer, {}).get(f"{self.where}_{what}", 0)
 
 
 class Meter:
@@ -139,11 +142,14 @@ class Meter:
 
     def summed(self, counters: Counters, passed: Counters | None = None) -> Reading:
         """Counters of all hosts, and what a router `passed` on by sender and receiver, as bytes per pair of roles."""
-        arrived, sent = (
-            {pair: sum(one.bytes(counters, passed or {}) for one in places) for pair, places in plan.items()}
-            for plan in (self._arrived, self._sent)
+        arrived, sent, packets = (
+            {
+                pair: sum(one.count(what, counters, passed or {}) for one in there)
+                for pair, there in plan.items()
+            }
+            for plan, what in ((self._arrived, "bytes"), (self._sent, "bytes"), (self._arrived, "packets"))
         )
-        return Reading(arrived, sent)
+        return Reading(arrived, sent, packets)
 
     def _planned(self, place: Callable[[Connected, Connected], _Place | None]) -> dict[str, list[_Place]]:
         """Where each pair's bytes are counted; without those pairs of which a part could not be."""

@@ -15,7 +15,9 @@ from lab.rig.meter import Reading
 from lab.rig.readback import Readback
 
 SERVED_SHARE = 0.02
-"""Without an access log, the proxy served only what exceeds this share of what it sent: headers differ a little."""
+"""Without an access log, the proxy served only what exceeds this share of what it sent: heads differ a little."""
+HEADERS = 52
+"""Bytes of a packet's headers: IPv4 and TCP with time stamps. (20 more with IPv6.)"""
 
 CONTENT_SHARE = 0.02
 """Past the proxy, a Get moves at least this share of the different contents that it fetches, well compressed too."""
@@ -42,13 +44,22 @@ class Evidence:
     """of a Get: the different contents that it fetches, uncompressed; 0 if that is not known"""
 
     def served_bytes(self) -> int | None:
-        """Content that the proxy sent without fetching it: from its log, or else by counters. None if neither is."""
+        """Content that the proxy sent without fetching it: from its log, or else by counters. None if neither is.
+
+        By counters it is told only of an operation that a cache can serve: of any other they show no more than how
+        differently the same was packed.
+        """
         if self.logs.proxy is not None:
             return self.logs.proxy.hit_bytes
-        out, into = (self.moved.arrived.get(pair) for pair in ("proxy>client", "server>proxy"))
+        out, into = self._payload("proxy>client"), self._payload("server>proxy")
         if out is None or into is None:
             return None
-        return out - into if out - into > SERVED_SHARE * out else 0
+        served = self.traffic_class is TrafficClass.CACHEABLE and out - into > SERVED_SHARE * out
+        return out - into if served else 0
+
+    def _payload(self, pair: str) -> int | None:
+        arrived = self.moved.arrived.get(pair)
+        return None if arrived is None else arrived - HEADERS * self.moved.packets.get(pair, 0)
 
     def relayed_bytes(self) -> int | None:
         """Content that the proxy sent and had to fetch. None if that was not counted."""

@@ -18,6 +18,7 @@ from lab.events import DataMeasured, Event, ToolMeasured
 from lab.model import CHANGING, Experiment, Role, Trial
 from lab.rig import entry, scratch, services
 from lab.rig.hosts import Connected, in_role, only
+from lab.rig.line import listening
 from lab.rig.logs import LogCount, Logs
 from lab.rig.peers import Seen
 from lab.stop import Stop
@@ -263,12 +264,27 @@ class Workplace:
         through = self._proxy() if trial.treatment.state.enabled else None
         return self._prepared(operation, trial.seed, through, stop)
 
-    def run_untimed(self, operation: str, stop: Stop) -> None:
-        """The whole operation once, through the proxy, untimed. Raises TrialFailed if it fails."""
+    def run_untimed(self, operation: str, stop: Stop, through: tuple[str, int] | None = None) -> None:
+        """The whole operation once, through the proxy, untimed. Raises TrialFailed if it fails.
+
+        With `through` another way to the proxy is taken.
+        """
         try:
-            self._done(self._prepared(operation, 0, self._proxy(), stop), stop)
+            self._done(self._prepared(operation, 0, through or self._proxy(), stop), stop)
         finally:
             self.clean_up(Stop())
+
+    def run_noted(self, operation: str, stop: Stop) -> frozenset[str]:
+        """As `run_untimed`; which URLs the proxy was asked for, as the client saw it: nobody else's are among them."""
+        host, port = self._proxy()
+        asked: set[str] = set()
+        with self.client.agent.stream("relay", {"host": host, "port": port}) as relay:
+            self.run_untimed(operation, stop, ("127.0.0.1", listening(relay, stop)))
+            relay.cancel()
+            for event, data in relay.events(stop, STEP_S):
+                if event == "urls":
+                    asked.update(data["urls"])
+        return frozenset(asked)
 
     def clean_up(self, stop: Stop) -> None:
         """The steps that take back what the last operation did. Failures are logged: the next trial tells."""
