@@ -196,7 +196,7 @@ class Machines:
         meter = Meter(hosts, peers.hidden(seen, hosts))
         workplace = Workplace(hosts, experiment, vcs.driver(experiment.vcs, self._drivers))
         if any(wanted.limited or wanted.delayed for wanted in experiment.lines):
-            others = line.others(hosts, stop, workplace.ports)
+            others = line.others(hosts, stop, workplace.own_ports)
             asking.refuse_unanswered(looking.connections(line, others), self._agreed)
         stack.callback(workplace.clear)
         for event in workplace.set_up(stop):

@@ -34,12 +34,13 @@ from lab.machines import Machines
 from lab.model import AS_IT_IS, DISABLED, Cache, Experiment, Lab, Role
 from lab.rig import fullness, looking
 from lab.rig.hosts import Connected
+from lab.rig.workplace import Workplace
 from lab.stop import Stop
 
 REPOSITORY = "http://198.51.100.1:80/svn/"
 CACHE = Cache(kind="apache-disk", folder="/var/cache/office")
 WANTED = experiment(lines=(QUICK_LINE,), states=(DISABLED, EMPTY))
-ASKS = {"line.check", "leases", "others", "cache.list"}
+ASKS = {"line.check", "leases", "others", "cache.list", "probe.serve"}
 """Verbs that change nothing."""
 
 
@@ -79,7 +80,15 @@ class Office:
     @staticmethod
     def _host(name: str, role: Role, address: str, verbs: Args, counted: Args, **given: Any) -> Connected:
         ends = {"peer": {"address": "198.51.100.99", "port": 5}, "own": {"address": address, "port": 22}}
-        there = {**verbs, "others": lambda args: {"counted": counted}}
+
+        def others(args: Args) -> Args:
+            ours = {str(port) for port in args["ports_of_ours"]}
+            peers = {
+                peer: {p: n for p, n in ports.items() if p not in ours} for peer, ports in counted.items()
+            }
+            return {"counted": peers}
+
+        there = {**verbs, "others": others}
         return connected(name, role, there, facts={"ssh": ends}, address=address, **given)
 
     def _check(self, args: Args) -> Args:
@@ -134,6 +143,17 @@ def test_connections_queues_and_objects_are_asked_about_in_this_order(there: Off
     assert there.asked() <= ASKS
 
 
+def test_colleagues_at_the_production_repository_are_asked_about(
+    there: Office, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Workplace, "look", lambda self, stop: None)
+    there.counted["desk"] = {"80": 5}
+    there.counted["proxy"] = {"80": 1}
+    own = experiment(lines=(QUICK_LINE,), data=None)
+    assert look(there, own)[0].text.startswith("8 connections of others")  # 2 more at port 445
+    assert look(there, experiment(lines=(QUICK_LINE,)))[0].text.startswith("2 connections of others")
+
+
 def test_what_is_not_there_is_not_asked_about(there: Office) -> None:
     there.counted.clear()
     agent(there.hosts[2]).verbs = root(there.hosts[2]).verbs = {  # type: ignore[assignment]
@@ -154,7 +174,7 @@ def test_what_the_experiment_does_not_do_is_not_even_looked_at(there: Office) ->
 
 def test_the_line_as_it_is_hurts_nobodys_connections(there: Office) -> None:
     assert [one.kind for one in look(there, experiment(lines=(AS_IT_IS,), states=(EMPTY,)))] == ["purge"]
-    assert there.asked() == {"leases", "cache.list"}
+    assert there.asked() == {"leases", "cache.list", "probe.serve"}
 
 
 def test_queues_that_would_not_come_back_are_refused_with_what_is_possible(there: Office) -> None:

@@ -142,12 +142,7 @@ class HeldLine:
         )
 
     def others(self, hosts: Sequence[Connected], stop: Stop, ports: Iterable[int] = ()) -> tuple[Other, ...]:
-        """Who else has connections between these hosts now; `ports` are those of the experiment's services.
-
-        A lab whose hosts are all behind UNIX sockets is one that BranchLab made: nobody else is there.
-        """
-        if self._apart:
-            return ()
+        """Who else has connections between these hosts now; `ports` are those of BranchLab's own services."""
         requests = [
             (one, one.root or one.agent, "others", self._asking(one, hosts, ports))
             for one in hosts

@@ -41,7 +41,7 @@ def look(lab: Lab, experiment: Experiment, driver: Driver, passwords: Passwords)
         peers.refuse(peers.look(hosts, stop), hosts, line.place)
         found: list[Question] = []
         if any(wanted.limited or wanted.delayed for wanted in experiment.lines):
-            found += connections(line, line.others(hosts, stop, workplace.ports))
+            found += connections(line, line.others(hosts, stop, workplace.own_ports))
             found += queues(line.standing(stop))
         if any(state.enabled for state in experiment.states):
             proxy = only(hosts, Role.PROXY)
