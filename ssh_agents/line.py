@@ -23,9 +23,9 @@ from ssh_agents.qdisc_tree import Tree
 def check(args: Dict[str, Any], call: protocol.Call) -> Dict[str, Any]:
     """Whether a line can be held at `place` between `office` and `server` addresses, and with what. Changes nothing.
 
-    `stands` tells in words what somebody set up on the device, `replaceable` whether it was rehearsed to come
-    back the same, else `replace_trouble` says why not. `refuse` is for as long as nobody agreed; with
-    {replace: true} it is what remains then.
+    `stands` tells in words what somebody set up on the device (`tree` is its fingerprint), `replaceable` whether
+    it was rehearsed to come back the same, else `replace_trouble` says why not. `refuse` is for as long as nobody
+    agreed; with {replace: true} it is what remains then.
     """
     place, office, server = line_asked.placed(args)
     replace, leaving = (protocol.need(args, name, bool, False) for name in ("replace", "leaving"))
@@ -51,6 +51,7 @@ def check(args: Dict[str, Any], call: protocol.Call) -> Dict[str, Any]:
         "tun_trouble": no_tun or None,
         "root_qdisc": roots[0].kind if roots else None,
         "stands": qdisc_tree.words(stands) if stands else None,
+        "tree": qdisc_tree.fingerprint(stands) if stands else "",
         "replaceable": stands is not None and not trouble,
         "replace_trouble": trouble or None,
         "refuse": refusal or None,
@@ -60,8 +61,8 @@ def check(args: Dict[str, Any], call: protocol.Call) -> Dict[str, Any]:
 def apply(args: Dict[str, Any], call: protocol.Call) -> Dict[str, Any]:
     """Apply the line asked for, or change the one that is there into it, without an unlimited moment.
 
-    Queues that somebody set up are replaced only with {replace: true}, after a rehearsal, and once the promise
-    says how they come back.
+    Queues that somebody set up are replaced only if they are those whose fingerprint (`check`'s `tree`) is given
+    as `replace`, after a rehearsal, and once the promise says how they come back.
     """
     asked = line_asked.asked(args)
     with netlink.route_socket() as ask:
@@ -185,7 +186,13 @@ def _replaceable(ask: netlink.Socket, found: Found, ways: Sequence[Way], asked: 
     if stands is None:
         return None
     trouble = line_can.trouble_with(ask, stands, found, ways)
-    refusal = line_can.refusal(stands, trouble, asked.replace, asked.place)
+    agreed = asked.replace == qdisc_tree.fingerprint(stands)
+    refusal = line_can.refusal(stands, trouble, agreed, asked.place)
+    if asked.replace and not agreed and not trouble:
+        refusal = "%s has other queues than those that may be replaced: somebody set up %s meanwhile" % (
+            stands.device,
+            qdisc_tree.words(stands),
+        )
     if refusal is None and stands.device in found.devices:
         refusal = "somebody set up ingress filters on %s while our line was there" % stands.device
     if refusal is not None:

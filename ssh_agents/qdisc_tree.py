@@ -6,6 +6,8 @@ replayable only after it was made once more on a device in an empty network and 
 """
 
 import contextlib
+import hashlib
+import json
 import os
 import socket
 import struct
@@ -177,6 +179,12 @@ def saved(tree: Tree) -> Dict[str, Any]:
     """The tree as it is written down; see `restored`."""
     items = [[*item[:5], item[5].hex()] for item in tree.items]
     return {"device": tree.device, "items": items, "words": words(tree)}
+
+
+def fingerprint(tree: Tree) -> str:
+    """A short text that is the same for the same tree on the same device, and for no other."""
+    text = json.dumps([_set_up(tree).device, saved(_set_up(tree))["items"]])
+    return hashlib.sha256(text.encode("utf-8", "surrogateescape")).hexdigest()
 
 
 def restored(entry: Dict[str, Any]) -> Tree:

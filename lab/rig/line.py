@@ -59,7 +59,7 @@ class HeldLine:
     On the server or a router it is one line that all office hosts share; at the office each host has its own.
     Of `senders`, the server holds the download, shared, and each office host its own upload.
     With `replace`, which is given only after the user agreed, queues that somebody set up on the device are
-    replaced for as long as a line is applied.
+    replaced for as long as a line is applied: those that `refuse` saw, and none that come later.
     """
 
     def __init__(self, hosts: Sequence[Connected], *, replace: bool = False, place: str = "") -> None:
@@ -76,6 +76,7 @@ class HeldLine:
         }[self.place]
         self._exempt = [entry for one in hosts for entry in one.exempt()]
         self._replace = replace
+        self._agreed: dict[str, str] = {}  # holder -> what `line.check` calls the queues that may be replaced
         # Those behind a UNIX socket have no SSH on any network; of the others it must be known what to leave alone.
         networked = [one for one in hosts if not _behind_socket(one)]
         self._apart = not networked
@@ -163,6 +164,8 @@ class HeldLine:
         if not any(line.limited or line.delayed for line in lines):
             return
         words = self.checks(stop)
+        if self._replace:
+            self._agreed = {name: word.get("tree", "") for name, word in words.items()}
         if self._unknown and any(line.loss >= 1 for line in lines):
             raise HostLacks(
                 f"100 % loss would cut off BranchLab's own SSH to {', '.join(self._unknown)}",
@@ -297,7 +300,7 @@ class HeldLine:
             "jitter_s": line.jitter_s,
             "loss": line.loss,
             "apart": self._apart,
-            "replace": self._replace,
+            "replace": self._agreed.get(one.name, ""),
         }
         if one.host.delay:
             wanted["delay_port"] = one.host.delay
