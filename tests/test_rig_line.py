@@ -264,6 +264,18 @@ def test_where_a_line_is_refused_what_is_possible_is_offered(
     assert advice in caught.value.advice
 
 
+def test_the_account_has_no_limit_where_none_is_applied() -> None:
+    hosts = office(Kernel().verbs())
+    line = HeldLine(hosts, place="office")
+    assert [
+        (one.name, what) for one, what in line.limiting(Line(upload_bps=64_000, download_bps=128_000))
+    ] == [
+        (name, "limiting its own line (per host, not shared) to 64/128 kbit/s")
+        for name in ("desk", "desk-2", "proxy")
+    ]
+    assert line.limiting(AS_IT_IS) == []
+
+
 def test_only_the_queues_that_were_there_when_the_run_began_are_replaced() -> None:
     kernel = Kernel()
     kernel.can.update(stands="tbf 8:", tree="first")

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from lab import units
 from lab.agents import Agent
 from lab.errors import HostLacks, HostTrouble, TrialFailed
 from lab.events import LineProved
@@ -105,6 +106,12 @@ class HeldLine:
         if self.place == "senders":
             return "the download" if name == self.server.name else "its own upload (per host, not shared)"
         return "its own line (per host, not shared)"
+
+    def limiting(self, line: Line) -> list[tuple[Connected, str]]:
+        """What each holder does to hold this line, in words for the account; nothing for the line as it is."""
+        if not line.limited and not line.delayed:
+            return []
+        return [(one, f"limiting {self.what(one.name)} to {units.line_text(line)}") for one in self.holders]
 
     def probers(self, client: Connected) -> tuple[Connected, ...]:
         """The hosts from which it is to be probed; the client's probe comes last, and is the one that stays."""
