@@ -147,13 +147,38 @@ def lift(args: Dict[str, Any], call: protocol.Call) -> Dict[str, Any]:
 
     The promise stays: undoing twice does no harm.
     """
+    return {"put_back": _all_off()}
+
+
+def where() -> str:
+    """On which devices there is a line, or any part of one; empty without one. Changes nothing."""
+    with netlink.route_socket() as ask:
+        found = line_found.found(ask)
+    if found.any:
+        return _named(found.ways) or ", ".join(found.ifbs)
+    return (
+        " and ".join(wirefilter.place(found.links) or ("a bridge",)) if wirefilter.there(found.links) else ""
+    )
+
+
+def taken_off() -> str:
+    """Take off a line that no promise tells of. Says what; nothing if there was none. Refuses with `failed`."""
+    there = where()
+    said = _all_off() if there else []
+    if there and where():
+        raise protocol.Refused("failed", "the line is still there on %s" % where())
+    return "; ".join(["line on %s taken off" % there, *said]) if there else ""
+
+
+def _all_off() -> List[str]:
+    """Both rate and delay, whoever put them on; what was put back in their place."""
     with netlink.route_socket() as ask:
         found = line_found.found(ask)
         said = _lifted(ask, found)
         place = wirefilter.place(found.links)
         if wirefilter.there(found.links):
             wirefilter.down(*(place or ("", "")), wirefilter.folder(), found.links)
-    return {"put_back": said}
+    return said
 
 
 def undo(entry: Dict[str, Any]) -> str:
