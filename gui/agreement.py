@@ -39,7 +39,7 @@ class AgreementDialog(Dialog):
             if number:
                 listed.addWidget(rule())
             self._add(listed, question)
-        self._scroll = _Scroll(inside, self.inside, max(160, window.height() - _CHROME))
+        self._scroll = Scroll(inside, self.inside, max(160, window.height() - _CHROME))
         self.body.addWidget(self._scroll)
         self.cancel = self.button("Cancel")
         self.run = self.button("Run", "filled", "play")
@@ -74,7 +74,7 @@ class AgreementDialog(Dialog):
         (self.run if agreed else self.cancel).setDefault(True)
 
 
-class _Scroll(QScrollArea):
+class Scroll(QScrollArea):
     """As high as what is inside, up to `most`; then it scrolls, and follows the focus."""
 
     def __init__(self, inside: QWidget, width: int, most: int) -> None:

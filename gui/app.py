@@ -143,6 +143,8 @@ def _code(window: MainWindow) -> int:
     outcome = window.live.outcome
     if outcome is Outcome.DONE:
         summary = window.summary
+        if summary is not None and summary.finished is not None and summary.finished.left:
+            return INCOMPLETE
         return DONE if summary is None or summary.complete else INCOMPLETE
     return INTERRUPTED if outcome is Outcome.STOPPED or outcome is None else TROUBLE
 

@@ -39,7 +39,8 @@ class Dialog(QDialog):
         self.body = column(None, spacing=12)
         self.foot = row(None, -1)
         layout = column(self, margins=(_MARGIN, 22, _MARGIN, _MARGIN), spacing=14)
-        layout.addLayout(_head(look, title, under, icon, grade))
+        self.title = Label(look, title, 18, 600, wrap=True)
+        layout.addLayout(_head(look, self.title, under, icon, grade))
         layout.addLayout(self.body)
         layout.addLayout(self.foot)
         self._ring = FocusRing(look, self)
@@ -104,7 +105,7 @@ class Code(QFrame):
         layout.addWidget(self.copy)
 
 
-def _head(look: Look, title: str, under: str, icon: str, grade: str) -> QHBoxLayout:
+def _head(look: Look, title: Label, under: str, icon: str, grade: str) -> QHBoxLayout:
     head = row(None, spacing=12)
     if icon or grade:
         square = QFrame()
@@ -115,7 +116,7 @@ def _head(look: Look, title: str, under: str, icon: str, grade: str) -> QHBoxLay
         margin = (40 - inside.width()) // 2
         row(square, inside, margins=(margin, margin, margin, margin))
         head.addWidget(square, 0, Qt.AlignmentFlag.AlignTop)
-    said = column(None, Label(look, title, 18, 600, wrap=True), spacing=2)
+    said = column(None, title, spacing=2)
     if under:
         said.addWidget(Label(look, under, 13, 400, "text2", wrap=True))
     head.addLayout(said, 1)

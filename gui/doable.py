@@ -42,6 +42,11 @@ def _with_the_lab(window: MainWindow) -> Iterator[Action]:
     for name, experiment in page.offered():
         yield Action("Lab", f"Run {name}", "play", partial(window.start_run, experiment))
     if page.lab is not None:
+        again = "Cancel the check" if page.checking else "Check the hosts"
+        if not window.lab_is_own:
+            yield Action("Lab", "Provision: install what is missing …", "stack", page.provided.emit)
+            yield Action("Lab", "Take installed packages away …", "trash", page.unprovided.emit)
+        yield Action("Lab", again, "x" if page.checking else "arrows-clockwise", page.check.click, "F5")
         yield Action("Lab", "Take everything back", "arrow-counter-clockwise", page.taken_back.emit)
 
 

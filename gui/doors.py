@@ -6,12 +6,15 @@ Everything heavy is imported where it is needed: the window must be up in a seco
 from __future__ import annotations
 
 import math
+import shlex
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, fields, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
-from lab.errors import AgentRefused, BadInput, HostTrouble
+from lab.errors import AgentRefused, BadInput, HostTrouble, LabError, Stopped
 from lab.events import (
     Event,
     LineProved,
@@ -32,6 +35,8 @@ if TYPE_CHECKING:
     from lab.credentials import Offered, Passwords
     from lab.embedded import Embedded
     from lab.profile import Profile
+    from lab.rig.host_checks import Checked
+    from lab.rig.provisioning import Missing
     from lab.store import Head
     from lab.testbed import Testbed
 
@@ -72,6 +77,47 @@ class TakenBack:
     trouble: str = ""
 
 
+@dataclass(frozen=True, slots=True)
+class Doing:
+    """What is being done on a host; the name is empty for what is between the hosts."""
+
+    what: str
+    host: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Lacking:
+    """What one host lacks in words, the command that would install it, and what BranchLab installed before.
+
+    `by_hand`: nobody here may become root there; `unknown`: no package is known; `trouble`: why it is not known.
+    """
+
+    host: str
+    needs: tuple[str, ...] = ()
+    command: str = ""
+    unknown: tuple[str, ...] = ()
+    ours: tuple[str, ...] = ()
+    by_hand: bool = False
+    trouble: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Printed:
+    """A line that a host's package manager printed."""
+
+    host: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Came:
+    """What came of installing or taking away on one host; `trouble` says why it went wrong."""
+
+    host: str
+    texts: tuple[str, ...] = ()
+    trouble: str = ""
+
+
 TRIES = 3
 """So often a person may type a password for one host; each wrong one is told."""
 
@@ -95,10 +141,51 @@ def _sign_in(host: Host, passwords: Passwords) -> None:
     hosts.signed_in(host, passwords)
 
 
+def _enter(lab: Lab, experiment: Experiment, passwords: Passwords) -> None:
+    from lab import machines, store
+
+    machines.signed_in(lab, experiment, passwords, store.data_folder() / "vcs")
+
+
 def _revert(lab: Lab, passwords: Passwords) -> Mapping[str, Sequence[str]]:
     from lab import machines
 
     return machines.revert(lab, passwords=passwords)
+
+
+def _check(
+    lab: Lab,
+    experiment: Experiment | None,
+    passwords: Passwords,
+    stop: Stop,
+    say: Callable[[str], None],
+) -> Sequence[Checked]:
+    from lab import machines, store
+
+    return machines.check(lab, experiment, passwords, store.data_folder() / "vcs", stop, say)
+
+
+def _lacking(lab: Lab, host: str, passwords: Passwords) -> Missing:
+    from lab.rig import provisioning
+
+    (found,) = provisioning.look(lab, passwords, only=(host,))
+    return found
+
+
+def _install(
+    lab: Lab, host: str, stop: Stop, say: Callable[[str, str], None], passwords: Passwords
+) -> Sequence[str]:
+    from lab.rig import provisioning
+
+    return provisioning.provision(lab, stop, say, passwords, only=(host,))[host]
+
+
+def _uninstall(
+    lab: Lab, host: str, stop: Stop, say: Callable[[str, str], None], passwords: Passwords
+) -> Sequence[str]:
+    from lab.rig import provisioning
+
+    return provisioning.unprovision(lab, stop, say, passwords, only=(host,))[host]
 
 
 def _own(lab: Lab) -> bool:
@@ -112,14 +199,20 @@ class Doors:
     """The ways out of the window. `testbed` makes the hosts of a lab; `own` says whether BranchLab made them.
 
     `person` answers questions amid work; `held` are labs that must be closed at the end; `recording` is the
-    file of the newest run. `looking`, `signing` and `reverting` do what `lab.machines` and `lab.rig` do.
+    file of the newest run. `looking`, `signing`, `entering`, `reverting`, `checking`, `lacking`, `installing` and
+    `uninstalling` do what `lab.machines` and `lab.rig` do.
     """
 
     testbed: Callable[..., Testbed] = _machines
     own: Callable[[Lab], bool] = _own
     looking: Callable[[Lab, Experiment, Passwords], Sequence[Question]] = _look
     signing: Callable[[Host, Passwords], None] = _sign_in
+    entering: Callable[[Lab, Experiment, Passwords], None] = _enter
     reverting: Callable[[Lab, Passwords], Mapping[str, Sequence[str]]] = _revert
+    checking: Callable[..., Sequence[Checked]] = _check
+    lacking: Callable[[Lab, str, Passwords], Missing] = _lacking
+    installing: Callable[..., Sequence[str]] = _install
+    uninstalling: Callable[..., Sequence[str]] = _uninstall
     person: Somebody | None = None
     held: list[Embedded] = field(default_factory=list)
     recording: Path | None = None
@@ -145,23 +238,57 @@ class Doors:
         passwords = self.passwords()
         for host in lab.hosts:
             self._signed_in(host, passwords)
+        if experiment.user or any(host.user for host in lab.hosts):
+            self._tried(lambda: self.entering(lab, experiment, passwords))
         yield tuple(self.looking(lab, experiment, passwords))
 
     def _signed_in(self, host: Host, passwords: Passwords) -> None:
         """Get whatever a host asks for, and its key accepted. Raises what the last of `TRIES` raises."""
+        # Hosts of this machine: their keys are in the profile, and nobody has a password.
+        if host.root in ("sudo", "doas") or not host.ssh.startswith("unix:"):
+            self._tried(lambda: self.signing(host, passwords))
+
+    def _tried(self, enter: Callable[[], None]) -> None:
         from lab.agents import PasswordRefused
+        from lab.rig.entry import RepositoryPasswordRefused
         from lab.ssh.login import LoginPasswordRefused, TookTooLong
 
-        # Hosts of this machine: their keys are in the profile, and nobody has a password.
-        asks = host.root in ("sudo", "doas") or not host.ssh.startswith("unix:")
-        for attempt in range(TRIES) if asks else ():
+        for attempt in range(TRIES):
             try:
-                self.signing(host, passwords)
+                enter()
                 break
-            except (PasswordRefused, LoginPasswordRefused, TookTooLong) as error:
+            except (PasswordRefused, LoginPasswordRefused, RepositoryPasswordRefused, TookTooLong) as error:
                 if attempt == TRIES - 1 or self.person is None:
                     raise
                 self.person.notice = f"{error}. This is try {attempt + 2} of {TRIES}."
+
+    def check(
+        self,
+        lab: Lab,
+        experiment: Experiment | None,
+        stop: Stop,
+        say: Callable[[Doing], None],
+    ) -> Iterator[tuple[Checked, ...]]:
+        """What a run would need on every host, looked at. Passwords are asked for before, and then no more.
+
+        `say` is told what is being done, and on which host.
+        """
+        passwords = self.passwords()
+        for host in lab.hosts:
+            stop.check()
+            say(Doing("Signing in on", host.name))
+            # What is wrong with a host the check meets again, and knows what it means.
+            with suppress(LabError):
+                self._signed_in(host, passwords)
+        stop.check()
+        if experiment is not None and (experiment.user or any(host.user for host in lab.hosts)):
+            with suppress(LabError):
+                self._tried(partial(self.entering, lab, experiment, passwords))
+        stop.check()
+        self.person = None
+        yield tuple(
+            self.checking(lab, experiment, passwords, stop, lambda name: say(Doing("Checking", name)))
+        )
 
     def revert(self, lab: Lab) -> Iterator[str | TakenBack]:
         """Take back what any run left, host by host: the host's name before, what came of it after."""
@@ -176,6 +303,49 @@ class Doors:
                 yield TakenBack(host=host.name, trouble=_alone(error, host.name))
             else:
                 yield TakenBack(host=host.name, undone=tuple(undone))
+
+    def packages(self, lab: Lab, stop: Stop) -> Iterator[Doing | tuple[Lacking, ...]]:
+        """What each host lacks and what was installed there before: host by host, then all. Changes nothing."""
+        passwords = self.passwords()
+        found = []
+        for host in lab.hosts:
+            stop.check()
+            yield Doing("Looking at", host.name)
+            try:
+                self._signed_in(host, passwords)
+                found.append(_in_words(self.lacking(lab, host.name, passwords)))
+            except (HostTrouble, AgentRefused) as error:
+                found.append(Lacking(host=host.name, trouble=_alone(error, host.name)))
+        stop.check()
+        yield tuple(found)
+
+    def provision(
+        self,
+        lab: Lab,
+        hosts: Iterable[str],
+        stop: Stop,
+        say: Callable[[Printed], None],
+        *,
+        remove: bool = False,
+    ) -> Iterator[Doing | Came]:
+        """Install what these hosts lack, or take away what was; what went wrong on one keeps no other from it.
+
+        `say` is told of what the package managers print. Once `stop` is requested no further host is begun.
+        """
+        passwords = self.passwords()
+        work = self.uninstalling if remove else self.installing
+        for name in hosts:
+            if stop.requested:
+                return
+            yield Doing("Taking away on" if remove else "Installing on", name)
+            try:
+                texts = work(lab, name, stop, lambda host, text: say(Printed(host, text)), passwords)
+            except Stopped:
+                return
+            except (HostTrouble, AgentRefused) as error:
+                yield Came(host=name, trouble=_alone(error, name))
+            else:
+                yield Came(host=name, texts=tuple(texts))
 
     def profile(self, path: Path) -> Iterator[OpenedProfile]:
         """Read and check a profile."""
@@ -265,6 +435,21 @@ class Doors:
         """Take down what this window made."""
         while self.held:
             self.held.pop().close()
+
+
+def _in_words(missing: Missing) -> Lacking:
+    from lab.rig.host_checks import NAMES
+
+    named = {need: NAMES.get(need, need) for need in missing.needs}
+    unknown = missing.needs if missing.manager is None else missing.unknown
+    return Lacking(
+        host=missing.host,
+        needs=tuple(named.values()),
+        command=" && ".join(shlex.join(argv) for argv in missing.commands),
+        unknown=tuple(named.get(need, need) for need in unknown),
+        ours=missing.ours,
+        by_hand=missing.by_hand,
+    )
 
 
 def _alone(error: HostTrouble | AgentRefused, host: str) -> str:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Sequence
+from datetime import datetime
 from functools import partial
 from pathlib import Path
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from PySide6.QtCore import QTimer, Signal
 from PySide6.QtGui import QCloseEvent, QDragEnterEvent, QDropEvent, QKeySequence, QResizeEvent, QShortcut
@@ -15,11 +16,14 @@ from PySide6.QtWidgets import QApplication, QMainWindow, QStackedWidget, QWidget
 from gui import telling
 from gui.actions import Action, Actions
 from gui.asking import CloseDialog, ask_file, ask_target
+from gui.checking import Checking
 from gui.doable import doable
 from gui.doors import Doors, OpenedProfile, OpenedRun
 from gui.jobs import Jobs
+from gui.lab.checked import OWN, CheckedLab
 from gui.lab.page import LabPage
 from gui.preparing import Preparing, Wanted
+from gui.provisioning import Provisioning
 from gui.questions import Questions
 from gui.report import Banner, DefectDialog, Reporter, Trouble
 from gui.results.page import ResultsPage
@@ -55,6 +59,9 @@ from lab.events import (
 )
 from lab.live import Live
 from lab.model import Experiment, Lab
+
+if TYPE_CHECKING:
+    from lab.rig.host_checks import Checked
 
 T = TypeVar("T")
 log = logging.getLogger(__name__)
@@ -93,6 +100,7 @@ class MainWindow(QMainWindow):
         self._pending: tuple[str | None, Path | None, frozenset[str]] | None = None
         self.trouble: BaseException | None = None
         """why the newest run that was asked for did not begin"""
+        self._checked_for: tuple[Lab, str] | None = None
         self._jobs = Jobs(self)
         self._past = False
         self._outcome: Outcome | None = None
@@ -134,6 +142,7 @@ class MainWindow(QMainWindow):
         """Run an experiment on the lab that is open, once what others would feel is agreed to."""
         if self._lab is None or self._refused_while_busy():
             return
+        self._checking.cancel()
         self.trouble = None
         self._banner.hide()
         self._before_run = LAB if self._page == START else self._page
@@ -153,6 +162,8 @@ class MainWindow(QMainWindow):
         """Nobody is here any more: what waits for an answer goes on without one."""
         self._preparing.cancel()
         self._taking_back.leave()
+        self._checking.cancel()
+        self._provisioning.cancel()
         self._questions.close()
 
     @property
@@ -164,6 +175,11 @@ class MainWindow(QMainWindow):
     def running(self) -> bool:
         """True while a run of this window goes."""
         return self.runs.busy
+
+    @property
+    def lab_is_own(self) -> bool:
+        """True if BranchLab made the lab that is open, so that nothing is provisioned there."""
+        return self._lab is not None and self._doors.own(self._lab)
 
     @property
     def dark(self) -> bool:
@@ -233,6 +249,8 @@ class MainWindow(QMainWindow):
         self.runs = Runs(self._doors, self._jobs, self)
         self._preparing = Preparing(look, self._doors, self._questions, self)
         self._taking_back = TakingBack(look, self._doors, self._questions, self)
+        self._checking = Checking(look, self._doors, self._questions, self)
+        self._provisioning = Provisioning(look, self._doors, self._questions, self)
 
     def _wire(self) -> None:
         self.runs.happened.connect(self._happened)
@@ -245,6 +263,14 @@ class MainWindow(QMainWindow):
         self._taking_back.going.connect(self.lab_page.take_back)
         self._taking_back.done.connect(self._tell)
         self._taking_back.crashed.connect(self._reporter.take)
+        self._checking.going.connect(self.lab_page.say_checking)
+        self._checking.looking.connect(self.lab_page.look_at)
+        self._checking.done.connect(self._checked)
+        self._checking.crashed.connect(self._reporter.take)
+        self._provisioning.going.connect(self.lab_page.say_providing)
+        self._provisioning.told.connect(self._tell)
+        self._provisioning.changed.connect(self._provisioned)
+        self._provisioning.crashed.connect(self._reporter.take)
         self._jobs.failed.connect(self._job_failed)
         self._jobs.ended.connect(self._close_if_done)
         self._reporter.told.connect(self._tell)
@@ -260,6 +286,11 @@ class MainWindow(QMainWindow):
         self.lab_page.run.connect(self.start_run)
         self.lab_page.wanted.connect(self._home)
         self.lab_page.taken_back.connect(self._take_back)
+        self.lab_page.looked.connect(self._check)
+        self.lab_page.left.connect(self._checking.cancel)
+        self.lab_page.left.connect(self._provisioning.cancel)
+        self.lab_page.provided.connect(partial(self._provision, remove=False))
+        self.lab_page.unprovided.connect(partial(self._provision, remove=True))
         self.run_page.wanted.connect(partial(self.show_page, LAB))
         self.run_page.stopped.connect(self._ask_stop)
         self.run_page.cancelled.connect(self._preparing.cancel)
@@ -274,6 +305,7 @@ class MainWindow(QMainWindow):
             self._key(f"Alt+{number}", partial(self.show_page, place.key))
         self._key("F6", self._next_part)
         self._key("Ctrl+R", self._run_key)
+        self._key("F5", self._check_key)
         self._key("Ctrl+O", self._ask_any)
         self._key("Ctrl+K", self._offer_actions)
 
@@ -300,6 +332,11 @@ class MainWindow(QMainWindow):
             )
         elif self._taking_back.busy:
             title, text = "Everything is being taken back.", "Wait until that has ended."
+        elif self._provisioning.busy:
+            title, text = (
+                "The packages of the hosts are being looked at, or installed.",
+                "Wait until that has ended.",
+            )
         elif self.running:
             title, text = "A run is going.", "Open another one once it has ended."
         else:
@@ -318,6 +355,7 @@ class MainWindow(QMainWindow):
         if self._refused_while_busy():
             self._pending = None
             return
+        self._checking.cancel()
         self._banner.hide()
         self.show_live(Live())
         self.show_lab(opened.profile.lab, opened.profile.experiments, opened.trials)
@@ -353,9 +391,45 @@ class MainWindow(QMainWindow):
 
     def _take_back(self) -> None:
         if self._lab is not None and not self._refused_while_busy():
+            self._checking.cancel()
             self._banner.hide()
             self.show_page(LAB)
             self._taking_back.begin(self._lab)
+
+    def _check(self, experiment: Experiment | None) -> None:
+        if self._lab is not None and not self._checking.busy and not self._refused_while_busy():
+            self.show_page(LAB)
+            self._checked_for = (self._lab, experiment.name if experiment else "")
+            self._checking.begin(self._lab, experiment)
+
+    def _check_key(self) -> None:
+        if not self.running:
+            self._check(self.lab_page.experiment)
+
+    def _provision(self, *, remove: bool) -> None:
+        if self._lab is None or self._refused_while_busy():
+            return
+        self._checking.cancel()
+        self._banner.hide()
+        self.show_page(LAB)
+        if self._doors.own(self._lab):
+            self._tell(Trouble(title="Nothing is installed in this lab.", text=OWN, grade="info"))
+        else:
+            self._provisioning.begin(self._lab, remove=remove)
+
+    def _provisioned(self) -> None:
+        if not self._closing:
+            self._check(self.lab_page.experiment)
+        self._close_if_done()
+
+    def _checked(self, found: tuple[Checked, ...]) -> None:
+        if self._checked_for is None:
+            return
+        lab, experiment = self._checked_for
+        own = self._doors.own(lab)
+        at = datetime.now().astimezone()
+        self.lab_page.show_check(CheckedLab(items=found, at=at, experiment=experiment, own=own))
+        self._lab_dirty = self._dirty = True
 
     def _left(self) -> None:
         self.run_page.looked()
@@ -516,6 +590,11 @@ class MainWindow(QMainWindow):
         next_part([*parts, self.lab_page.inspector] if self._page == LAB else parts)
 
     def closeEvent(self, event: QCloseEvent) -> None:
+        if self._provisioning.changing:  # half-installed packages would be worse than a wait
+            event.ignore()
+            self._closing = True
+            self._provisioning.closing()
+            return
         if not self.runs.busy:
             self._timer.stop()
             event.accept()

@@ -168,6 +168,6 @@ class DefectDialog(QDialog):
         QGuiApplication.clipboard().setText(self._text)
 
 
-def breakable(text: str) -> str:
-    """The text with a place to break in words that no line could hold, as long paths are."""
-    return re.sub(r"\S{60}", lambda found: found.group() + "\N{ZERO WIDTH SPACE}", text)
+def breakable(text: str, longest: int = 60) -> str:
+    """The text with places to break in words that no line could hold, as long paths are."""
+    return re.sub(rf"\S{{{longest}}}", lambda found: found.group() + "\N{ZERO WIDTH SPACE}", text)

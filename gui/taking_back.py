@@ -32,6 +32,7 @@ class TakingBack(QObject):
         super().__init__(window)
         self._look, self._doors, self._questions = look, doors, questions
         self._stop = Stop()
+        self._busy = False
         self._hosts: list[str] = []
         self._results: list[TakenBack] = []
         self._worker = Worker(self)
@@ -42,11 +43,11 @@ class TakingBack(QObject):
     @property
     def busy(self) -> bool:
         """True while hosts are being put back."""
-        return self._worker.busy
+        return self._busy
 
     def begin(self, lab: Lab) -> None:
         """Take back on every host, one after another; on a host that is out of reach nothing is done."""
-        self._stop, self._results = Stop(), []
+        self._stop, self._results, self._busy = Stop(), [], True
         self._hosts = [host.name for host in lab.hosts]
         self._doors.person = Person(self._look, self._questions, self._stop)
         self.going.emit("Taking everything back …")
@@ -64,6 +65,7 @@ class TakingBack(QObject):
             self.going.emit(f"Taking everything back: {told} ({at} of {len(self._hosts)}) …")
 
     def _ended(self) -> None:
+        self._busy = False
         self.going.emit("")
         if len(self._results) == len(self._hosts):
             self.done.emit(summary(self._results))

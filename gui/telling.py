@@ -18,12 +18,10 @@ PLACES = (
     Place(RESULTS, "Results", "chart-line-up"),
 )
 
-_WORST_FIRST = (marks.TROUBLE, marks.BUSY, marks.UNKNOWN, marks.OK)
-
 
 def top_bar(bar: TopBar, live: Live, shown: facts.Shown, *, past: bool = False) -> None:
-    """Each role with its sign, and the line as last verified; nothing of a run that was read from a file."""
-    bar.show_roles(facts.roles(shown) if live.run and not past else ())
+    """Each role with its sign once it is known, and the line as last verified; of a run from a file nothing."""
+    bar.show_roles(facts.roles(shown) if _known(live, shown) and not past else ())
     line = shown.line.line
     if line is not None and line in live.proved and not past:
         bar.show_line(shown.line.sign, words.line(line))
@@ -35,8 +33,8 @@ def navigation(
     pages: Navigation, live: Live, shown: facts.Shown, summary: Summary | None, *, past: bool = False
 ) -> None:
     """A word of state for each page."""
-    signs = {sign for sign, _ in facts.roles(shown)} if live.run and not past else set()
-    worst = next((sign for sign in _WORST_FIRST if sign in signs), "")
+    signs = {sign for sign, _ in facts.roles(shown)} if _known(live, shown) and not past else set()
+    worst = next((sign for sign in facts.WORST_FIRST if sign in signs), "")
     pages.buttons[LAB].tell("", worst)
     share = live.done / live.total if live.total else 0.0
     going = f"{share * 100:.0f}{words.NBSP}%" if live.running else ""
@@ -45,6 +43,10 @@ def navigation(
     if summary is not None and summary.started.run == live.run:
         answers = sum(finding.headline != NO_NUMBER for finding in summary.findings)
     pages.buttons[RESULTS].tell(f"{answers} answer{'s' * (answers != 1)}" if answers else "")
+
+
+def _known(live: Live, shown: facts.Shown) -> bool:
+    return bool(live.run) or shown.checked is not None
 
 
 def status_bar(bar: StatusBar, live: Live) -> None:

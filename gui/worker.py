@@ -38,6 +38,10 @@ class Worker(QObject):
         self._thread = threading.Thread(target=self._pull, args=(things,), name=name, daemon=True)
         self._thread.start()
 
+    def tell(self, thing: object) -> None:
+        """From the thread, amid a step: one more thing that happened."""
+        self._tell(self.happened, thing)
+
     def wait(self, seconds: float) -> bool:
         """Wait for the thread's end, for tests and for the way out; True if it ended."""
         if self._thread is not None:

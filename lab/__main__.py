@@ -329,7 +329,7 @@ def revert(parts: Parts, profile_path: str, force: bool) -> None:
     for host, undone in parts.revert(profile.lab, force).items():
         for text in undone or ("nothing was left to take back",):
             click.echo(f"{host}: {plain(text)}")
-    scratch_places.revert(profile)
+    scratch_places.revert(profile, force=force)
 
 
 @cli.command()
@@ -416,7 +416,7 @@ def _run(
 ) -> int:
     """In the window or in the terminal. Bad input is refused before any host is touched."""
     from lab import design
-    from lab.cli import agreeing, rehearsal, story, tables
+    from lab.cli import agreeing, rehearsal, scratch_places, story, tables
 
     profile = _loaded(path)
     experiment = _chosen(profile, experiment_name)
@@ -430,9 +430,17 @@ def _run(
         click.echo(f"note: {warning}", err=True)
     if not parts.own(profile.lab):
         agreed = agreeing.agreed(experiment, lambda: parts.look(profile.lab, experiment), agreed)
+    elif experiment.user or any(host.user for host in profile.lab.hosts):
+        parts.look(profile.lab, experiment)  # where nothing has to be agreed to, it only asks for passwords
     testbed = parts.testbed(profile.lab, agreed or frozenset())
     if rehearse:
-        return rehearsal.run(profile.lab, experiment, testbed, lambda: parts.left(profile.lab), out)
+        return rehearsal.run(
+            profile.lab,
+            experiment,
+            testbed,
+            lambda: (*parts.left(profile.lab), *scratch_places.left(profile.lab, experiment)),
+            out,
+        )
     return story.run(profile.lab, experiment, testbed, out)
 
 

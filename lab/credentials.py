@@ -117,8 +117,13 @@ class Passwords:
             found = self._known.pop((kind, target), None)
             if found is not None:
                 self._wrong.add((kind, target, found))
-                if found == self._handed[kind]:
-                    self._handed[kind] = None  # nor to another host
+                if found == self._handed[kind] and kind is not Kind.KEY:
+                    self._handed[kind] = None  # nor to another host; a key file locks nobody out
+
+    def was_wrong(self, target: str, kind: Kind = Kind.SUDO) -> bool:
+        """Whether one was refused before."""
+        with self._turn:
+            return any((kind, target) == (one, of) for one, of, _ in self._wrong)
 
     def remember(self, target: str, kind: Kind = Kind.SUDO) -> bool:
         """Put the secret, once it was right, into the keyring; False where there is none that would take it."""
@@ -185,7 +190,7 @@ def handed_over(kind: Kind = Kind.SUDO) -> str | None:
     number = os.environ.pop(variable, None)
     if number is None:
         return None
-    text = _first_line(int(number)) if number.isdigit() and len(number) < 10 else b""
+    text = _first_line(int(number)) if number.isascii() and number.isdecimal() and len(number) < 10 else b""
     if not text:
         raise BadInput(
             f"{variable} names a file descriptor that holds no password",
@@ -194,6 +199,7 @@ def handed_over(kind: Kind = Kind.SUDO) -> str | None:
     return text.decode("utf-8", "surrogateescape")
 
 
+@functools.cache  # two variables may name the same one
 def _first_line(descriptor: int) -> bytes:
     text, end = b"", time.monotonic() + HANDED_S
     try:

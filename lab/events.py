@@ -228,12 +228,18 @@ class RunResumed:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunFinished:
-    """The last word; it always comes."""
+    """The last word; it always comes.
+
+    `declined`: it ended before any trial because nobody agreed to what it would do to others. `left` is what could
+    not be taken back, in words; empty where everything was.
+    """
 
     at: str
     outcome: Outcome
     reason: str = ""
     advice: str = ""
+    declined: bool = False
+    left: str = ""
     kind: Literal["run-finished"] = "run-finished"
 
 

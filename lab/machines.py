@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import sys
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -15,7 +15,7 @@ from typing import Any
 from lab import agents, asking, units, vcs
 from lab.asking import Question
 from lab.credentials import Passwords
-from lab.errors import AgentRefused, ConnectionLost, HostTrouble, LabError, TrialFailed
+from lab.errors import AgentRefused, ConnectionLost, HostLacks, HostTrouble, LabError, TrialFailed
 from lab.events import (
     CacheFilled,
     CommandStarted,
@@ -32,7 +32,7 @@ from lab.events import (
 )
 from lab.model import Experiment, Lab, Line, Role, Trial
 from lab.rig import changes as board
-from lab.rig import checking, looking, peers, planning
+from lab.rig import checking, looking, peers, planning, scratch
 from lab.rig.doubts import doubts
 from lab.rig.fullness import Found, Fullness
 from lab.rig.host_checks import Checked
@@ -137,6 +137,8 @@ class Machines:
         """
         with ExitStack() as stack:
             hosts = stack.enter_context(self._connected(owner(run, experiment.name), stop))
+            for one, before in zip(hosts, self._reached, strict=False):
+                one.told += before.told  # of the time before a connection was lost
             self._reached = hosts
             stack.callback(self._close)
             try:
@@ -165,7 +167,7 @@ class Machines:
                     )
                     break
                 except (HostTrouble, AgentRefused) as error:
-                    if monotonic() >= end:
+                    if monotonic() >= end or isinstance(error, HostLacks):  # it is back, and does not do
                         raise
                     log.info("not yet back: %s", error)
                 stop.sleep(TRY_S)
@@ -175,8 +177,8 @@ class Machines:
     def _close(self) -> None:
         self._open = None
 
-    def account(self) -> Iterator[HostChanged]:
-        """What was changed on the hosts, and taken back, since this was last asked. Also once they are let go."""
+    def account(self) -> Iterator[Event]:
+        """What was changed on the hosts, and taken back or not, and was not told yet. Also once they are let go."""
         for one in self._reached:
             yield from one.account()
 
@@ -190,14 +192,22 @@ class Machines:
             if one.root is not None and one.root.notice:
                 yield Noted(text=f"{one.name}: {one.root.notice}")
         line = HeldLine(hosts, replace="qdisc" in self._agreed, place=self._lab.place)
+        if any(wanted.limited or wanted.delayed for wanted in experiment.lines):
+            standing = [one for one in line.standing(stop) if one.replaceable]
+            asking.refuse_unanswered(looking.queues(standing), self._agreed)
         line.refuse(experiment.lines, stop)
         seen = peers.look(hosts, stop)
         peers.refuse(seen, hosts, line.place)
         meter = Meter(hosts, peers.hidden(seen, hosts))
-        workplace = Workplace(hosts, experiment, vcs.driver(experiment.vcs, self._drivers))
+        driver = vcs.driver(experiment.vcs, self._drivers)
+        workplace = Workplace(hosts, experiment, driver, self._passwords, seen)
         if any(wanted.limited or wanted.delayed for wanted in experiment.lines):
             others = line.others(hosts, stop, workplace.own_ports)
             asking.refuse_unanswered(looking.connections(line, others), self._agreed)
+        workplace.look(stop)
+        if any(state.enabled for state in experiment.states):
+            # Asked again where it is emptied: here nothing was made yet that would have to be taken back.
+            self._asked_fullness(hosts, workplace, looking.never_filled, stop)
         stack.callback(workplace.clear)
         for event in workplace.set_up(stop):
             yield event
@@ -220,15 +230,24 @@ class Machines:
 
     def _fullness(self, rig: _Rig, stop: Stop) -> Fullness:
         """The cache's fullness. Raises Declined where objects that are there now would have to go."""
-        proxy = only(rig.hosts, Role.PROXY)
-        if proxy.host.cache is None:
-            raise AssertionError("the profile was accepted without the proxy's cache")
 
         def fill(operation: str, stop: Stop) -> None:
             rig.line.lift(stop)
             rig.workplace.run_untimed(operation, stop)
 
-        fullness = Fullness(proxy, proxy.host.cache, rig.workplace.origin, fill)
+        return self._asked_fullness(rig.hosts, rig.workplace, fill, stop)
+
+    def _asked_fullness(
+        self,
+        hosts: Sequence[Connected],
+        workplace: Workplace,
+        fill: Callable[[str, Stop], None],
+        stop: Stop,
+    ) -> Fullness:
+        proxy = only(hosts, Role.PROXY)
+        if proxy.host.cache is None:
+            raise AssertionError("the profile was accepted without the proxy's cache")
+        fullness = Fullness(proxy, proxy.host.cache, workplace.origin, fill)
         if "purge" not in self._agreed:
             asking.refuse_unanswered(looking.purge(fullness, proxy, stop), self._agreed)
         return fullness
@@ -336,15 +355,18 @@ class Machines:
             exit_ok=held.job.succeeded(told["exit"]) and not told["timed_out"],
             told=told,
             limit_s=held.limit_s,
+            content_bytes=rig.workplace.content_bytes if trial.treatment.operation == "get" else 0,
         )
         yield _record(evidence, held, closing.since(at_exit))
+        if not evidence.exit_ok:
+            rig.workplace.refuse_unentered(held.job, told["tail"])
 
     def _run(
         self, rig: _Rig, held: _Held, trial: Trial, before: Reading, stop: Stop
     ) -> Generator[Event, None, dict[str, Any]]:
         """Stream until the command's last word, which is the value."""
         live, began = LiveCounters(rig.meter, before), monotonic()
-        request = {**held.job.args, "timeout_s": held.limit_s, "tail": TAIL_BYTES}
+        request = {**rig.workplace.request(held.job), "timeout_s": held.limit_s, "tail": TAIL_BYTES}
         with rig.meter.streaming() as samples, rig.client.agent.stream("command", request) as command:
             for talk, event, data in agents.merged([command, *samples], stop):
                 if talk is command and event is None:
@@ -479,12 +501,27 @@ def check(
     experiment: Experiment | None,
     passwords: Passwords | None = None,
     drivers: Path | None = None,
+    stop: Stop | None = None,
+    say: Callable[[str], None] = lambda name: None,
+    entering: Callable[[], None] | None = None,
 ) -> tuple[Checked, ...]:
-    """What a run would need on every host, looked at, and what it would ask; changes nothing."""
-    found = checking.check(lab, experiment, passwords)
+    """What a run would need on every host, looked at, and what it would ask; changes nothing.
+
+    `entering` gets the password of the experiment's repository from a person; without it, it must be known.
+    `say` is told of each host's name before it is looked at, and of an empty one before what is between them.
+    Raises Stopped once `stop` was requested.
+    """
+    stop = stop or Stop()
+    found = checking.check(lab, experiment, passwords, stop, say)
+    stop.check()
     if experiment is None or not all(one.ok for one in found):
         return found
     try:
+        passwords = passwords or Passwords()
+        if entering is None:
+            signed_in(lab, experiment, passwords, drivers)
+        else:
+            entering()
         questions = look(lab, experiment, drivers, passwords)
     except LabError as error:
         return (*found, Checked(error.host or lab.name, False, str(error), error.advice))
@@ -503,7 +540,14 @@ def check(
         and any(state.enabled for state in experiment.states)
         and "purge" not in [one.kind for one in questions]
     ]
-    return (*found, *asked, *cold)
+    named = [
+        Checked(
+            lab.one(Role.CLIENT).name,
+            True,
+            f"the repository lets {experiment.user} in, or asks nobody on reads",
+        )
+    ]
+    return (*found, *(named if experiment.user else ()), *asked, *cold)
 
 
 def commands(lab: Lab, experiment: Experiment, drivers: Path | None = None) -> dict[str, list[str]]:
@@ -533,6 +577,15 @@ def own(lab: Lab) -> bool:
     from lab import embedded  # which not every controller can load
 
     return embedded.is_own(lab)
+
+
+def signed_in(lab: Lab, experiment: Experiment, passwords: Passwords, drivers: Path | None = None) -> None:
+    """Enter the experiment's repository once, and pass its proxy, so that `passwords` knows what they want.
+
+    Nothing where neither names a user. Changes nothing. Raises lab.rig.entry.RepositoryPasswordRefused for a password
+    that is wrong.
+    """
+    scratch.signed_in(lab, experiment, vcs.driver(experiment.vcs, drivers), passwords)
 
 
 def look(

@@ -165,7 +165,9 @@ class Experiment:
     """What is asked of the lab, whole and frozen.
 
     `data` names a recipe; None is the repository as it is, which belongs to others: it is changed only below
-    `scratch`, the URL of a place in it that `branchlab scratch` made.
+    `scratch`, the URL of a place in it that `branchlab scratch` made. Such a repository may want to know a `user`
+    (the password is in no profile) and be served by https, `ca` being a file with the company's certificates on
+    the client.
     """
 
     name: str
@@ -173,6 +175,8 @@ class Experiment:
     repository: str = "http://{server}/svn/trunk"
     data: str | None = "quick"
     scratch: str | None = None
+    user: str | None = None
+    ca: str | None = None
     change: Change = field(default_factory=Change)
     operations: tuple[str, ...] = OPERATIONS
     lines: tuple[Line, ...]
@@ -205,7 +209,8 @@ class Host:
     """One machine of the lab, as the profile names it.
 
     `ssh` is `[user@]name[:port]` or `unix:/path`; `address` and `address6` are how the lab's other hosts
-    reach it; `root` is one of `sudo`, `doas`, `direct` (already root, or the capabilities are there), `none`.
+    reach it; `root` is one of `sudo`, `doas`, `direct` (already root, or the capabilities are there), `none`;
+    `user` is who is let in by a proxy that asks for a password.
     """
 
     name: str
@@ -218,6 +223,7 @@ class Host:
     root: str = "none"
     cache: Cache | None = None
     url: str | None = None
+    user: str | None = None
     services: str | None = None
     delay: str | None = None
 

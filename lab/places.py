@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from urllib.parse import unquote, urlsplit
@@ -27,11 +28,16 @@ READING = frozenset(
     )
 )
 """Subcommands of svn that change nothing in a repository. Whatever is not among them is taken to change it."""
+PORTS = {"http": 80, "https": 443}
+
+SPECIAL = "!svn"
+"""A name that mod_dav_svn keeps for itself below each repository (its SVNSpecialURI)."""
 
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """An http address that can be read in one way only: `host:port`, and the names of its path, decoded."""
+    """An address that can be read in one way only: `host:port` (after `https://` if it is), and its path's names,
+    decoded."""
 
     site: str
     path: tuple[str, ...]
@@ -43,15 +49,16 @@ class Address:
 
 def address(url: str) -> Address:
     """The address that a text is. Raises BadInput for whatever two programs might read differently."""
-    parts = urlsplit(url)
+    told = without_user(url)
+    if told != url:  # before anything else: no other message may repeat a password
+        raise BadInput(f"`{told}` has a user or a password in it: take them out")
     try:
-        port = parts.port or 80
+        parts = urlsplit(url)
+        site = f"{parts.hostname}:{port(url)}"
     except ValueError:
         raise BadInput(f"`{url}`: its port is no number from 1 to 65535") from None
-    if parts.scheme != "http" or not parts.hostname:
+    if parts.scheme not in PORTS or not parts.hostname:
         raise BadInput(f"`{url}` is no http address")
-    if parts.username is not None or parts.password is not None:
-        raise BadInput(f"`{url.replace(parts.netloc, '…')}` has a user or a password in it: take them out")
     if "?" in url or "#" in url:
         raise BadInput(f"`{url}`: an address of a repository has no ? and no #: write %3F and %23")
     if "@" in url:
@@ -61,7 +68,20 @@ def address(url: str) -> Address:
     names = parts.path.strip("/").split("/") if parts.path.strip("/") else []
     if parts.path.startswith("//") or "" in names:
         raise BadInput(f"`{url}` has two slashes in a row: take one out")
-    return Address(f"{parts.hostname}:{port}", tuple(_name(name, url) for name in names))
+    if parts.scheme == "https":
+        site = f"https://{site}"
+    return Address(site, tuple(_name(name, url) for name in names))
+
+
+def port(url: str) -> int:
+    """The port of an address. Raises ValueError where it is no number from 1 to 65535."""
+    parts = urlsplit(url)
+    return parts.port or PORTS.get(parts.scheme, 80)
+
+
+def without_user(text: str) -> str:
+    """An address as it may be shown: whatever stands before an @ in its host is left out."""
+    return re.sub(r"^((?:[A-Za-z][A-Za-z0-9+.-]*:)?//)[^/]*@", r"\1…@", text)
 
 
 def _name(text: str, url: str) -> str:
@@ -71,6 +91,8 @@ def _name(text: str, url: str) -> str:
         raise BadInput(f"`{url}`: `{text}` is no UTF-8") from None
     if name in (".", "..") or not name.isprintable() or "/" in name or "\\" in name:
         raise BadInput(f"`{url}`: `{text}` is no plain name of a folder")
+    if name.lower() == SPECIAL:
+        raise BadInput(f"`{url}`: `{text}` is where a Subversion server keeps its own, and no folder")
     return name
 
 
@@ -102,6 +124,8 @@ def refuse_change(argv: Sequence[str], stdin: str, place: str) -> None:
         raise _outside(told, "it may change more than can be seen here")
     if any(".." in word.split("/") for word in argv):
         raise _outside(told, "a path with .. in it could lead anywhere")
+    if "--parents" in argv and any("://" in word for word in argv[2:]):
+        raise _outside(told, "with --parents it would make a place anew that its owner took away")
     targets = [word for word in argv[2:] if "://" in word or word.startswith("^")]
     if argv[1] == "copy":
         # The sources are only read; svn's last word is where they go.

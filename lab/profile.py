@@ -277,7 +277,7 @@ class _Checker:
             root="sudo" if read.sudo else read.root,
             cache=_cache(read.cache),
             **read.model_dump(
-                include={"ssh", "key", "host_key", "address", "address6", "url", "services", "delay"}
+                include={"ssh", "key", "host_key", "address", "address6", "url", "user", "services", "delay"}
             ),
         )
 
@@ -337,6 +337,8 @@ class _Checker:
                     "repository",
                     "data",
                     "scratch",
+                    "user",
+                    "ca",
                     "launches",
                     "attempts",
                     "warm_up",
@@ -367,6 +369,13 @@ class _Checker:
                     f'data = "{read.data}" makes a repository of BranchLab\'s own, which needs no scratch place: '
                     "take one of them out",
                 )
+            for key in ("user", "ca"):
+                if getattr(read, key) is not None:
+                    self._wrong(
+                        (*place, key),
+                        f'data = "{read.data}" makes a repository of BranchLab\'s own, which everyone may use: '
+                        f"take `{key}` out",
+                    )
             return
         if "repository" not in read.model_fields_set:
             self._wrong(
@@ -380,6 +389,9 @@ class _Checker:
         except BadInput as error:
             self._wrong((*place, "repository"), str(error))
             return
+        key, trouble = shape.entry_trouble(read.repository, read.ca, read.states)
+        if trouble:
+            self._wrong((*place, key), trouble)
         changing = [name for name in read.operations if name in CHANGING]
         if read.scratch is not None:
             if trouble := shape.scratch_trouble(read.scratch, repository):

@@ -77,6 +77,11 @@ def _ssh(value: Any) -> str:
         if not text.startswith("unix:/"):
             raise BadInput(f"`{text}`: the path of a socket is absolute: write unix:/path")
         return text
+    user, at, host = text.rpartition("@")
+    if at and ":" in user:
+        raise BadInput(
+            f"`{user.partition(':')[0]}:…@{host}` has a password in it: take it out, and write {example}"
+        )
     match = re.fullmatch(r"(?:[^@\s]+@)?(?:\[[0-9A-Fa-f:.%]+\]|[^@:\s/\[\]]+)(?::([0-9]{1,5}))?", text)
     if not match and text.count(":") > 1 and "[" not in text:
         raise BadInput(f"`{text}`: an IPv6 address stands in brackets: write [{text.split('@')[-1]}]:22")
@@ -107,7 +112,8 @@ def _url(value: Any) -> str:
         if re.fullmatch(r"http://[^\s/@?#]+/?", text) and parts.hostname and parts.port != 0:
             return text
     raise BadInput(
-        f"`{text}` is no address of a proxy: write for example {example}, without a password, a user and a path"
+        f"`{places.without_user(text)}` is no address of a proxy: write for example {example}, "
+        "without a password, a user and a path"
     )
 
 
@@ -160,10 +166,20 @@ def _repository(value: Any) -> str:
     try:
         holes = [name for _, name, _, _ in string.Formatter().parse(text) if name is not None]
     except ValueError as error:
-        raise BadInput(f"`{text}` has a brace too many: write for example {example}") from error
+        raise BadInput(
+            f"`{places.without_user(text)}` has a brace too many: write for example {example}"
+        ) from error
     for hole in holes:
         _one_of(hole, HOLES, "name in braces")
     return text.rstrip("/")
+
+
+def _user(value: Any) -> str:
+    text = _text(value, '"anna"')
+    if not re.fullmatch(r"[^\s:-][^\s:]*", text) or not text.isprintable():
+        # Not the text: it may be a password.
+        raise BadInput("this is no name of a user: write it without a password, spaces and colons")
+    return text
 
 
 def made_trouble(repository: str) -> str:
@@ -172,19 +188,26 @@ def made_trouble(repository: str) -> str:
     if match and (not match[1] or 0 < int(match[1]) < 65536):
         return ""
     return (
-        f"`{repository}` is no place where BranchLab can serve a repository: "
+        f"`{places.without_user(repository)}` is no place where BranchLab can serve a repository: "
         'write "http://{server}/NAME/trunk", with a port behind {server} if need be'
     )
 
 
 def own_address(text: str) -> places.Address:
     """The address of a repository as it is, `{server}` being some host. Raises BadInput."""
-    if text.lower().startswith("https:"):
-        raise BadInput(
-            f"`{text}`: nothing of what goes over https can be cached, so no proxy can be measured with it: "
-            "serve the repository by http too, for the lab's hosts alone"
+    return places.address(re.sub(r"^(https?)://\{server\}(?=[:/]|$)", r"\1://branchlab.invalid", text))
+
+
+def entry_trouble(repository: str, ca: str | None, states: list[ProxyState]) -> tuple[str, str]:
+    """Which key about entering a repository of the user's own is wrong, and why; both empty if none is."""
+    if not repository.startswith("https:"):
+        return ("ca", "the repository is not on https: take `ca` out") if ca else ("", "")
+    if any(state.enabled for state in states):
+        return "repository", (
+            f"`{repository}`: nothing of what goes over https can be cached, so no proxy can be measured with it: "
+            'write states = ["disabled"], or serve the repository by http too, for the lab\'s hosts alone'
         )
-    return places.address(re.sub(r"^http://\{server\}(?=[:/]|$)", "http://branchlab.invalid", text))
+    return "", ""
 
 
 def scratch_trouble(scratch: str, repository: places.Address) -> str:
@@ -263,6 +286,7 @@ class HostTable(Table):
     sudo: bool = False
     cache: CacheTable | None = None
     url: Annotated[str, _read(_url)] | None = None
+    user: Annotated[str, _read(lambda value: _user(value))] | None = None
     services: Annotated[str, _read(_folder)] | None = None
     delay: str | None = None
 
@@ -272,6 +296,8 @@ class HostTable(Table):
         kind = self.cache.kind if self.cache else ""
         if self.role == Role.PROXY and self.services and kind in ("folder", "command"):
             _no(f"a cache of kind {kind} is of a proxy that is used as it is: take `services` out")
+        if self.user and (self.role != Role.PROXY or self.services):
+            _no("only a proxy that is used as it is asks for a `user`: take it out")
         return self
 
 
@@ -290,6 +316,8 @@ class ExperimentTable(Table):
     repository: Annotated[str, _read(_repository)] = "http://{server}/svn/trunk"
     data: str | None = None
     scratch: Annotated[str, _read(_repository)] | None = None
+    user: Annotated[str, _read(_user)] | None = None
+    ca: Annotated[str, _read(_folder)] | None = None
     change: ChangeTable = ChangeTable()
     operations: list[_Operation] = list(OPERATIONS)
     lines: list[_Rate]
@@ -327,5 +355,7 @@ EXAMPLES = {
     "launches": "launches = true",
     "data": 'data = "quick"',
     "scratch": 'scratch = "http://{server}/svn/project/branchlab-scratch"',
+    "user": 'user = "anna"',
+    "ca": 'ca = "/etc/ssl/company.pem"',
 }
 """What to write for a key."""

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 
 from lab import design
+from lab.asking import Declined
 from lab.errors import ConnectionLost, LabError, Stopped, TrialFailed
 from lab.events import (
     Event,
@@ -51,7 +52,7 @@ def run(
         lab=lab_name,
         version=_version(),
     )
-    outcome, reason, advice, defect = Outcome.DONE, "", "", None
+    outcome, reason, advice, defect, declined = Outcome.DONE, "", "", None, False
     left, again = deque(plan), AGAIN
     try:
         while True:
@@ -67,10 +68,22 @@ def run(
         outcome = Outcome.STOPPED
     except LabError as error:
         outcome, reason, advice = Outcome.FAILED, _named(error), error.advice
+        declined = isinstance(error, Declined)
     except Exception as error:  # noqa: BLE001 - the last word comes first; it is raised again below
         outcome, reason, defect = Outcome.FAILED, f"a defect of BranchLab: {error!r}", error
-    yield from testbed.account()
-    yield RunFinished(at=_now(), outcome=outcome, reason=reason, advice=advice)
+    troubles = []
+    for event in testbed.account():
+        if isinstance(event, Noted) and event.grade == "trouble":
+            troubles.append(event.text)
+        yield event
+    yield RunFinished(
+        at=_now(),
+        outcome=outcome,
+        reason=reason,
+        advice=advice,
+        declined=declined,
+        left="; ".join(troubles),
+    )
     if defect is not None:
         raise defect
 

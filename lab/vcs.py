@@ -19,6 +19,9 @@ from lab.errors import BadInput
 from lab.model import OPERATIONS, TrafficClass
 
 HOLES: dict[str, str] = {
+    "user": "who enters a repository of the user's own",
+    "ca": "a file with the certificates of those who vouch for such a repository's server, on the client",
+    "proxy_config": "another, for a proxy that asks for a password: what it needs is in a pipe, by a link in there",
     "config": "a private folder for the tool's own configuration, on the client",
     "work": "the trial's working copy, on the client; absent or left by the trial before",
     "pristine": "the working copy that setup makes and trials copy, on the client",
@@ -64,7 +67,9 @@ class Command:
     """One request for an ordinary agent, with every hole filled.
 
     `verb` is `command` or one of `VERBS`, `args` its arguments (without a time limit); `on` is the role of
-    the host, `client` or `server`; `success` the exit codes that mean success.
+    the host, `client` or `server`; `success` the exit codes that mean success. `login`: the repository's password
+    is the one line of its standard input, and is no part of this; `file` is then what else it would have read there:
+    path and text, to be written first. `proxy_login`: what the proxy wants to know is in the pipe at descriptor 3.
     """
 
     phase: Phase
@@ -72,6 +77,9 @@ class Command:
     verb: str
     args: Mapping[str, object]
     success: tuple[int, ...] = (0,)
+    login: bool = False
+    proxy_login: bool = False
+    file: tuple[str, str] | None = None
 
     @property
     def timed(self) -> bool:
@@ -168,13 +176,17 @@ class _Driver(_Strict):
     env: dict[str, str] = {}
     options: list[str] = []
     proxy: list[str] = []
+    login: list[str] = []
+    proxy_login: list[str] = []
+    trust: list[str] = []
     data: list[_Step] = []
     setup: list[_Step] = []
     operations: dict[Literal["get", "check-out", "undo", "check-in", "history", "diff"], _Operation]
 
     @model_validator(mode="after")
     def _lists(self) -> _Driver:
-        for name, texts in (("options", self.options), ("proxy", self.proxy)):
+        for name in ("options", "proxy", "login", "proxy_login", "trust"):
+            texts = getattr(self, name)
             known = {*HOLES, *(PROXY_HOLES if name == "proxy" else ())}
             for hole in _HOLE.findall(" ".join(texts)):
                 if hole not in known:
@@ -193,15 +205,30 @@ class Driver:
     _file: _Driver = field(repr=False)
     _place: str | None = None
     """None: the repository is BranchLab's own. Else nothing is changed but below this URL."""
+    _user: str = ""
+    _ca: str = ""
 
     def confined(self, place: str) -> Driver:
         """The same driver for a repository of somebody's own: what may change anything but what lies below
         `place` (empty: anything at all) is refused where its holes are filled, with BadInput."""
         return replace(self, _place=place)
 
+    def entering(self, user: str | None, ca: str | None) -> Driver:
+        """The same driver for a repository that wants to know a user, or is vouched for by `ca`.
+
+        Raises BadInput where its file does not say how.
+        """
+        for wanted, key, words in ((user, "login", self._file.login), (ca, "trust", self._file.trust)):
+            if wanted and not words:
+                raise BadInput(
+                    f"the driver {self.name} has no list `{key}`, so it cannot be used with a user or a CA file",
+                    advice="Add it as resources/vcs/subversion.toml has it, or take user and ca out.",
+                )
+        return replace(self, _user=user or "", _ca=ca or "")
+
     def options(self, config: str) -> list[str]:
         """The tool's own options, with `config` as its private folder."""
-        return _Filler(self._file, {"config": config}, None).options()
+        return self._filler({"config": config}).options()
 
     @property
     def env(self) -> Mapping[str, str]:
@@ -234,7 +261,7 @@ class Driver:
                 f"{self.title} has no operation {operation!r}",
                 advice=f"It has {', '.join(self.operations)}.",
             )
-        fill = _Filler(self._file, holes, proxy, self._place)
+        fill = self._filler(holes, proxy)
         return (
             *(fill.command(step, Phase.PREPARE) for step in found.prepare),
             fill.command(found.timed, Phase.TIMED),
@@ -243,13 +270,16 @@ class Driver:
 
     def data(self, holes: Mapping[str, Value]) -> tuple[Command, ...]:
         """What makes {repository} from {dump}, on the server, before the service is started."""
-        fill = _Filler(self._file, holes, None, self._place)
+        fill = self._filler(holes)
         return tuple(fill.command(step, Phase.DATA) for step in self._file.data)
 
     def setup(self, holes: Mapping[str, Value]) -> tuple[Command, ...]:
         """What each client needs once for a run, past the proxy."""
-        fill = _Filler(self._file, holes, None, self._place)
+        fill = self._filler(holes)
         return tuple(fill.command(step, Phase.SETUP) for step in self._file.setup)
+
+    def _filler(self, holes: Mapping[str, Value], proxy: tuple[str, int] | None = None) -> _Filler:
+        return _Filler(self._file, {**holes, "user": self._user, "ca": self._ca}, proxy, self._place)
 
     def _operation(self, operation: str) -> _Operation | None:
         return next((found for name, found in self._file.operations.items() if name == operation), None)
@@ -270,7 +300,14 @@ class _Filler:
         self._values = dict(holes)
         if proxy is not None:
             self._values.update(zip(PROXY_HOLES, proxy, strict=True))
-        self._lists = {"{options}": file.options, "{proxy}": file.proxy if proxy else []}
+        options = [
+            *file.options,
+            *(file.trust if holes.get("ca") else ()),
+            *(file.login if holes.get("user") else ()),
+        ]
+        self._proxy_login = bool(proxy and holes.get("proxy_config"))
+        through = [*file.proxy, *(file.proxy_login if self._proxy_login else ())] if proxy else []
+        self._lists = {"{options}": options, "{proxy}": through}
 
     def command(self, step: _Step, phase: Phase) -> Command:
         """The step with its holes filled."""
@@ -287,7 +324,30 @@ class _Filler:
             args["stdin"] = self._text(step.stdin)
         if self._place is not None:
             places.refuse_change(argv, str(args.get("stdin", "")), self._place)
-        return Command(phase=phase, on=step.on, verb="command", args=args, success=tuple(step.success))
+        login = bool(self._values.get("user")) and "{options}" in step.run
+        return Command(
+            phase=phase,
+            on=step.on,
+            verb="command",
+            args=args,
+            success=tuple(step.success),
+            login=login,
+            proxy_login=self._proxy_login and "{proxy}" in step.run,
+            file=self._moved(args) if login and "stdin" in args else None,
+        )
+
+    def _moved(self, args: dict[str, object]) -> tuple[str, str]:
+        """What a step reads from its standard input, moved to a file, since the password goes there: path, text."""
+        argv = args["argv"]
+        path = f"{self._filled('config')}.targets"
+        if not isinstance(argv, list) or "--targets" not in argv[:-1]:
+            raise BadInput(
+                "a step reads its own standard input, where the repository's password has to go",
+                tried=str(argv),
+                advice="Only the words --targets - can be given a file instead: mend the driver, or take user out.",
+            )
+        argv[argv.index("--targets") + 1] = path
+        return path, str(args.pop("stdin"))
 
     def options(self) -> list[str]:
         """The list {options}."""

@@ -62,6 +62,7 @@ ORDINARY: Dict[str, protocol.Verb] = {
     "packages.look": packages.look,
     "http.look": http_look.look,
     "routes.look": routes.look,
+    "service.port": service.port,
 }
 PRIVILEGED: Dict[str, protocol.Verb] = {
     "facts": facts.tell,

@@ -3,13 +3,14 @@
 import base64
 import hashlib
 import os
+import re
 import secrets
 from typing import Dict, Iterator, List, Optional
 
 from ssh_agents import grounds
 from ssh_agents.access_log import Request
 from ssh_agents.protocol import Refused
-from ssh_agents.service_asked import LOG, PROBE_AGENT, Spec
+from ssh_agents.service_asked import LOG, PROBE_AGENT, Spec, authorities
 
 PROGRAMS = ("apache2", "httpd")
 PROGRAM_FOLDERS = ("/usr/sbin", "/usr/local/sbin", "/sbin")
@@ -144,6 +145,10 @@ def _endpoint(address: str, port: int) -> str:
     return "[%s]:%d" % (address, port) if ":" in address else "%s:%d" % (address, port)
 
 
+_OWN = ("127.0.0.1", "::1")
+"""From where this host itself asks whether the service answers, unless it listens on some addresses only."""
+
+
 def _svn(asked: Spec, password: str) -> List[str]:
     credentials = base64.b64encode(("%s:%s" % (SERVER_NAME, password)).encode()).decode()
     level = asked.options["deflate_level"]
@@ -165,7 +170,12 @@ def _svn(asked: Spec, password: str) -> List[str]:
         '  AuthName "BranchLab"',
         "  AuthBasicProvider file",
         '  AuthUserFile "%s/users"' % asked.folder,
-        "  Require valid-user",
+        # Who is none of these is told 403; 401 would ask for a password that nobody has.
+        "  AuthzSendForbiddenOnFailure On",
+        "  <RequireAll>",
+        "    Require valid-user",
+        "    Require ip %s" % " ".join(dict.fromkeys([*asked.options["allow"], *_OWN, *asked.listen])),
+        "  </RequireAll>",
         "  SetOutputFilter DEFLATE" if level else "  # content is sent as it is",
         "</Location>",
     ]
@@ -177,8 +187,12 @@ def _proxy(asked: Spec) -> List[str]:
         "ProxyVia Off",
         "ProxyTimeout 300",
         '<Proxy "*">',
-        "  Require ip %s" % " ".join(asked.options["allow"]),
+        "  Require all denied",
         "</Proxy>",
+        # Matched against the URL as it was sent: the slash ends the host, so nothing can be hidden behind it.
+        '<ProxyMatch "^(?i:http://(?:%s))/">' % "|".join(map(re.escape, authorities(asked))),
+        "  Require ip %s" % " ".join(asked.options["allow"]),
+        "</ProxyMatch>",
         # The quick way would answer from the cache before it asks who the client is.
         "CacheQuickHandler off",
         'CacheRoot "%s"' % asked.data,

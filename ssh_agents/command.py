@@ -22,13 +22,15 @@ AFTER_S = 1.0
 GRACE_S = 2.0
 """Between SIGTERM and SIGKILL."""
 TICK_S = 0.1
+SECRET_BYTES = 4096
 
 
 def run(args: Dict[str, Any], call: protocol.Call) -> Dict[str, Any]:
     """Verb `command`: run `argv` (never by a shell) and say how it went.
 
     `cwd` (absolute), `env` (null takes a variable away), `timeout_s`, `stdin` (text; /dev/null without),
-    `tail` (bytes of output kept). Events: `started` {began, pid}, `output` {stream, text}. Times are seconds:
+    `secret` (a text that the command can read once, from its descriptor 3: it is in a pipe, and on no disk), `tail`
+    (bytes of output kept). Events: `started` {began, pid}, `output` {stream, text}. Times are seconds:
     `wall_s` on the monotonic clock from just before the spawn to the exit; `user_s` and `system_s` of the
     command and of those children that it waited for. `peak_kib` is the largest resident size of one
     process; the kernel never counts less than the agent's own. `left`: something of its group still runs.
@@ -46,6 +48,7 @@ class _Command:
         self._keep = protocol.need(args, "tail", int, 8192)
         self._cwd = args.get("cwd")
         self._stdin = args.get("stdin")
+        self._secret = args.get("secret")
         self._env = _environment(args.get("env") or {})
         self._check()
         self._program = _found(self._argv[0], self._env, self._cwd)
@@ -64,15 +67,24 @@ class _Command:
             raise protocol.Refused("bad-request", "timeout_s must be above zero, not %r" % self._timeout_s)
         if self._keep < 0:
             raise protocol.Refused("bad-request", "tail must be zero or more bytes, not %d" % self._keep)
-        for name in ("cwd", "stdin"):
+        for name in ("cwd", "stdin", "secret"):
             value = getattr(self, "_" + name)
             if value is not None and not isinstance(value, str):
                 raise protocol.Refused("bad-request", "argument %r must be str, not %r" % (name, value))
+        # What a pipe takes at once, on every system: nobody reads it before the command does.
+        if self._secret is not None and len(self._secret.encode("utf-8", "surrogatepass")) > SECRET_BYTES:
+            raise protocol.Refused("bad-request", "argument 'secret' is longer than %d bytes" % SECRET_BYTES)
         if self._cwd is not None and ("\0" in self._cwd or not os.path.isabs(self._cwd)):
             raise protocol.Refused("bad-request", "cwd must be an absolute path, not %r" % self._cwd)
 
     def run(self) -> Dict[str, Any]:
-        return self._run_by_spawn() if hasattr(os, "posix_spawn") else self._run_plain()
+        if hasattr(os, "posix_spawn"):
+            return self._run_by_spawn()
+        if self._secret is not None:
+            raise protocol.Refused(
+                "missing", "a command can be given a secret in a pipe on POSIX systems only"
+            )
+        return self._run_plain()
 
     def _run_plain(self) -> Dict[str, Any]:
         asked = command_plain.Asked(
@@ -91,6 +103,8 @@ class _Command:
 
     def _run_by_spawn(self) -> Dict[str, Any]:
         ours, theirs = _pipes(self._stdin is not None)
+        if self._secret is not None:
+            theirs.append(_filled_pipe(self._secret.encode("utf-8", "surrogatepass")))
         reader = threading.Thread(target=self._read, args=(ours,), daemon=True)
         watcher = threading.Thread(target=self._watch, daemon=True)
         # Both before the spawn: starting a thread after it would delay the look at the exit.
@@ -357,6 +371,20 @@ def _pipes(with_input: bool) -> Tuple[List[int], List[int]]:
         return [out, err], [os.open(os.devnull, os.O_RDONLY), out_w, err_w]
     read, write = os.pipe()
     return [out, err, write], [read, out_w, err_w]
+
+
+def _filled_pipe(data: bytes) -> int:
+    """The end of a pipe that gives these bytes, and then ends."""
+    read, write = os.pipe()
+    try:
+        os.write(write, data)
+    finally:
+        os.close(write)
+    if read != 3:
+        return read
+    other = os.dup(read)  # moved onto itself it would be closed by some C libraries
+    os.close(read)
+    return other
 
 
 def _entered(cwd: Optional[str]) -> Optional[int]:

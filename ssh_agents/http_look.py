@@ -1,5 +1,6 @@
 """Asks an address over HTTP once, directly or through a proxy, as a client would: does it let in, may it be stored?"""
 
+import base64
 import http.client
 import re
 from typing import Any, Dict, Optional, Tuple
@@ -14,7 +15,9 @@ _KEPT = ("server", "via", "www-authenticate", "proxy-authenticate", "cache-contr
 
 
 def look(args: Dict[str, Any], call: protocol.Call) -> Dict[str, Any]:
-    """Verb `http.look`: one GET of `url` (http only), through `proxy` ({host, port}) if given; no password is sent.
+    """Verb `http.look`: one GET of `url` (http only), through `proxy` ({host, port}) if given.
+
+    No password is sent but that of `login` ({user, password}) to the proxy, once, as Basic.
 
     Returns {status, reason, headers}: of the headers those that say who answered and whether it may be
     stored. Refuses with `missing` where nothing answers. Reads and changes nothing beyond that.
@@ -26,6 +29,7 @@ def look(args: Dict[str, Any], call: protocol.Call) -> Dict[str, Any]:
     line = http.client.HTTPConnection(at[0], at[1], timeout=TIMEOUT_S)
     try:
         headers = {"User-Agent": AGENT, "Accept-Encoding": "identity", "Connection": "close"}
+        headers.update(_login(args) if proxy else {})
         line.request("GET", url if proxy else path, headers=headers)
         answer = line.getresponse()
         answer.read(READ_BYTES)
@@ -67,6 +71,16 @@ def _proxy(args: Dict[str, Any]) -> Optional[Tuple[str, int]]:
     if not re.fullmatch(r"[A-Za-z0-9.:_-]+", host):
         raise protocol.Refused("bad-request", "not the name of a host: %r" % host)
     return host, given.port(proxy.get("port"))
+
+
+def _login(args: Dict[str, Any]) -> Dict[str, str]:
+    login = protocol.need(args, "login", dict, {})
+    if not login:
+        return {}
+    pair = "%s:%s" % (protocol.need(login, "user", str), protocol.need(login, "password", str))
+    return {
+        "Proxy-Authorization": "Basic " + base64.b64encode(pair.encode("utf-8", "replace")).decode("ascii")
+    }
 
 
 def _plain(text: str) -> str:

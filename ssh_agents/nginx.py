@@ -8,7 +8,7 @@ from typing import Iterator, List, Optional
 from ssh_agents import grounds, tool
 from ssh_agents.access_log import Request
 from ssh_agents.protocol import Refused
-from ssh_agents.service_asked import LOG, PROBE_AGENT, Spec
+from ssh_agents.service_asked import LOG, PROBE_AGENT, Spec, authorities
 
 LOG_FORMAT = (
     "$msec\\t$remote_addr:$remote_port\\t$request_method\\t$status\\t$body_bytes_sent\\t$request_length\\t$bytes_sent"
@@ -67,6 +67,8 @@ def text(asked: Spec, user: Optional[grounds.User]) -> str:
             *(["user %s %s;" % (user.name, user.group)] if user else []),
             "events { worker_connections 1024; }",
             "http {",
+            # A host's name may be long.
+            "  map_hash_bucket_size 512;",
             # A kept cache needs 128 bytes of this memory for each object: about 500,000 of them.
             '  proxy_cache_path "%s" levels=1:2 keys_zone=lab:64m inactive=%s max_size=1000g use_temp_path=off;'
             % (asked.data, INACTIVE),
@@ -74,12 +76,15 @@ def text(asked: Spec, user: Optional[grounds.User]) -> str:
             '  log_format lab "%s";' % LOG_FORMAT,
             "  map $http_user_agent $lab_logged { default 1; %s 0; }" % PROBE_AGENT,
             '  access_log "%s/%s" lab if=$lab_logged;' % (asked.folder, LOG),
-            "  map $http_host $lab_origin { default 0; %s }" % " ".join(_origins(asked)),
+            # Host as a whole: what follows a host in a URL (`?`, `@`, a second port) would lead elsewhere.
+            '  map "http://$http_host/" $lab_origin { default 0; %s }'
+            % " ".join('"http://%s/" 1;' % one for one in authorities(asked)),
             "  server {",
             *["    listen %s;" % _endpoint(address, asked.port) for address in asked.listen or _everywhere()],
             *["    allow %s;" % address for address in asked.options["allow"]],
             "    deny all;",
             "    if ($lab_origin = 0) { return 403; }",
+            '    if ($request_uri !~ "^/") { return 403; }',
             *["    " + line for line in _PROXY],
             "  }",
             "}",
@@ -113,13 +118,6 @@ _PROXY = [
     " X-Accel-Charset;",
     "}",
 ]
-
-
-def _origins(asked: Spec) -> Iterator[str]:
-    for port in asked.options["origin_ports"]:
-        yield '"~:%d$" 1;' % port
-        if port == 80:
-            yield r'"~^(?:[^:]+|\[[^\]]*\])$" 1;'
 
 
 def _everywhere() -> List[str]:

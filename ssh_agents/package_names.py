@@ -4,6 +4,7 @@ Names are those of the distributions' own indexes: Debian 12 and 13 and Ubuntu 2
 RHEL 9 (dnf), openSUSE Leap 15.6 (zypper), Alpine 3.20 (apk), Arch (pacman). Only apt was run by us.
 """
 
+import re
 from typing import Dict, List, NamedTuple, Tuple
 
 Argv = Tuple[str, ...]
@@ -22,6 +23,10 @@ class Manager(NamedTuple):
     """followed by names; removes these alone, and refuses where another package needs one of them"""
     listing: Argv
     """prints the name of each package that is installed, one a line, without its version"""
+    simulate: Argv
+    """followed by names; tells what installing them would bring, and does nothing. Empty where that is not read"""
+    brings: str
+    """what of that names a package, as a regular expression with one group"""
     packages: Names
 
 
@@ -92,6 +97,8 @@ MANAGERS = (
         ),
         remove=("dpkg", "--remove"),
         listing=("dpkg-query", "--show", "--showformat", "${db:Status-Abbrev}${Package}\n"),
+        simulate=("apt-get", "--simulate", "--no-install-recommends", "install"),
+        brings=r"^Inst ([a-z0-9][a-z0-9+.-]*)",
         packages=_APT,
     ),
     Manager(
@@ -100,6 +107,8 @@ MANAGERS = (
         install=("dnf", "--quiet", "--assumeyes", "--setopt=install_weak_deps=False", "install"),
         remove=("rpm", "--erase"),
         listing=("rpm", "--query", "--all", "--queryformat", "%{NAME}\n"),
+        simulate=(),
+        brings="",
         packages=_DNF,
     ),
     Manager(
@@ -108,6 +117,8 @@ MANAGERS = (
         install=("zypper", "--non-interactive", "--quiet", "install", "--no-recommends"),
         remove=("rpm", "--erase"),
         listing=("rpm", "--query", "--all", "--queryformat", "%{NAME}\n"),
+        simulate=(),
+        brings="",
         packages=_ZYPPER,
     ),
     Manager(
@@ -116,6 +127,8 @@ MANAGERS = (
         install=("apk", "--quiet", "--no-progress", "--update-cache", "add"),
         remove=("apk", "--quiet", "del"),
         listing=("apk", "--quiet", "info"),
+        simulate=("apk", "--no-progress", "add", "--simulate"),
+        brings=r"^\(\d+/\d+\) Installing (\S+) \(",
         packages=_APK,
     ),
     Manager(
@@ -125,6 +138,8 @@ MANAGERS = (
         install=("pacman", "--noconfirm", "--needed", "-S"),
         remove=("pacman", "--noconfirm", "-R"),
         listing=("pacman", "-Qq"),
+        simulate=("pacman", "-S", "--needed", "--print", "--print-format", "%n"),
+        brings=r"^([a-z0-9@_+][a-z0-9@._+-]*)$",
         packages=_PACMAN,
     ),
 )
@@ -134,6 +149,11 @@ MANAGERS = (
 def packages(manager: Manager, needs: List[str]) -> List[str]:
     """The packages that hold these needs, each once, in the table's order."""
     return list(dict.fromkeys(name for need in needs for name in manager.packages.get(need, ())))
+
+
+def brought(manager: Manager, text: str) -> List[str]:
+    """What installing would bring, from what `Manager.simulate` printed."""
+    return sorted(set(re.findall(manager.brings, text, re.MULTILINE)))
 
 
 def installed(manager: Manager, text: str) -> List[str]:

@@ -7,9 +7,11 @@ import contextlib
 import glob
 import json
 import os
+import re
 import stat
 import subprocess
 import threading
+import time
 from typing import Any, Dict, Iterator, List, Optional, Tuple
 
 from ssh_agents import package_names, protocol, system, tool
@@ -39,6 +41,14 @@ POLICY_TEXT = (
 """Asked by Debian's maintainer scripts before they start a service; 101 forbids it (invoke-rc.d(8))."""
 DAEMONS = ("nginx", "squid")
 """Packages whose own service Debian would start at the next boot; BranchLab starts instances of its own."""
+MODULES = ("/etc/apache2/mods-enabled/*", "/etc/apache2/conf-enabled/*")
+DPKG_LOCK = "/var/lib/dpkg/lock-frontend"
+NEEDED_BY = re.compile(
+    r"dependency problems|needed by|required by|breaks dependency|depends on", re.IGNORECASE
+)
+"""What package managers say where another package needs one that is to go."""
+WAIT_S = 120.0
+LOST_S = 600.0
 LIMIT_S = 1800.0
 NOT_LINUX = "packages can be installed on Linux only"
 
@@ -68,7 +78,7 @@ def install(args: Dict[str, Any], call: protocol.Call) -> Dict[str, Any]:
     """Verb `packages.install`: install what is missing of these `needs`; no service of theirs is started.
 
     Events `output` {text} while it goes. It is not cut short by cancelling, since that would leave packages
-    half installed. Returns `installed`: every package that came, dependencies too. Idempotent.
+    half installed. Returns `installed`: what came for it, dependencies too. Idempotent.
     """
     _refuse_elsewhere()
     missing = [need for need in _needs(args) if not there(need)]
@@ -81,19 +91,19 @@ def install(args: Dict[str, Any], call: protocol.Call) -> Dict[str, Any]:
             "missing", "%s has no package for %s" % (manager.name, ", ".join(unknown)), manager.name
         )
     wanted = package_names.packages(manager, missing)
-    before = _installed(manager)
-    # Written first: if this process dies now, those asked for are still known to be ours.
-    _record(sorted({*_recorded(), *(name for name in wanted if name not in before)}))
-    names = ", ".join(wanted)
-    call.promise({"kind": "packages", "names": names, "what": "packages installed: %s" % names})
-    with _no_services(manager):
-        for argv in _commands(manager, wanted):
-            _run(argv, call)
-    came = sorted(set(_installed(manager)) - set(before))
-    _record(sorted({*_recorded(), *came}))
-    if manager.name == "apt-get":
-        for name in set(came) & set(DAEMONS):
-            _run(("update-rc.d", name, "disable"), call)
+    if manager.refresh:
+        _refreshed(manager, call)
+    # Others may install at the same time: only what ours would bring can have come by it.
+    brings = sorted({*wanted, *_simulated(manager, wanted)})
+    work = {"manager": manager.name, "brings": brings, "before": _installed(manager), "modules": _modules()}
+    words = "packages being installed, their services kept from starting: %s" % ", ".join(wanted)
+    promise = call.promise({"kind": "packages", "what": words, "names": ", ".join(wanted), **work})
+    try:
+        with _no_services(manager):
+            _run((*manager.install, *wanted), call)
+    finally:
+        came = _settled(work)
+        call.keep(promise)
     still = [need for need in missing if not there(need)]
     if still:
         raise protocol.Refused(
@@ -105,24 +115,105 @@ def install(args: Dict[str, Any], call: protocol.Call) -> Dict[str, Any]:
 def remove(args: Dict[str, Any], call: protocol.Call) -> Dict[str, Any]:
     """Verb `packages.remove`: take away what BranchLab installed; what something else needs by now stays.
 
-    Returns `removed`, `kept` and `why` (what the package manager said of those kept). Idempotent.
+    Returns `removed`, `kept` and `why` (what the package manager said of those kept). Idempotent. Refuses with
+    `failed` where the manager could not do it for another reason; what is left is known as ours for the next time.
     """
     ours = _recorded()
     if not ours:
         return {"removed": [], "kept": [], "why": ""}
     manager = _known_manager()
     here = [name for name in ours if name in _installed(manager)]
-    why = _removed_together(manager, here, call) if here else ""
+    why = ""
+    if here:
+        _wait_for_others(manager, WAIT_S)
+        words = "packages being removed: %s" % ", ".join(here)
+        promise = call.promise({"kind": "packages", "what": words})
+        with _no_services(manager):  # nor is a service of somebody's restarted for it
+            why = _removed_together(manager, here, call)
+        call.keep(promise)
     left = [name for name in here if name in _installed(manager)]
-    _record([])  # what stays is somebody else's from now on
+    if left and not NEEDED_BY.search(why):
+        _record(left)
+        raise protocol.Refused(
+            "failed", "not removed: %s: %s" % (", ".join(left), why), " ".join(manager.remove)
+        )
+    _record([])  # what stays is needed by somebody else's from now on
     return {"removed": [name for name in here if name not in left], "kept": left, "why": why}
 
 
 def undo(entry: Dict[str, Any]) -> str:
-    """Undo kind `packages`: let services be started again. The packages stay, recorded, until `packages.remove`."""
-    if _ours(POLICY):
-        os.unlink(POLICY)
+    """Undo kind `packages`: where the agent was lost amid the work, wait for the package manager's end, keep the
+    record, and only then let services be started again. The packages stay until `packages.remove`."""
+    if "before" not in entry:
+        _policy_off()
+        return ""
+    manager = next(one for one in package_names.MANAGERS if one.name == entry["manager"])
+    with contextlib.suppress(protocol.Refused):
+        _wait_for_others(manager, LOST_S)
+    with contextlib.suppress(protocol.Refused):
+        _settled(entry)
+    _policy_off()
     return "packages stay until provisioning is taken back: %s" % entry.get("names")
+
+
+def _settled(work: Dict[str, Any]) -> List[str]:
+    """After installing, whatever came of it: what is ours is recorded, switched off at boot, and not in the system's
+    own Apache. Returns what came."""
+    manager = next(one for one in package_names.MANAGERS if one.name == work["manager"])
+    came = sorted((set(_installed(manager)) - set(work["before"])) & set(work["brings"]))
+    _record(sorted({*_recorded(), *came}))
+    for path in set(_modules()) - set(work["modules"]):
+        with contextlib.suppress(OSError):
+            os.unlink(path)  # a link that the package's script made; a system's own Apache would load it
+    if manager.name == "apt-get":
+        for name in set(came) & set(DAEMONS):
+            with contextlib.suppress(protocol.Refused):
+                tool.run(["update-rc.d", name, "disable"], timeout_s=60.0)
+    return came
+
+
+def _refreshed(manager: Manager, call: protocol.Call) -> None:
+    """One source that is out of reach is no reason not to try: what is needed may come from another."""
+    try:
+        _run(manager.refresh, call)
+    except protocol.Refused as error:
+        call.say("output", {"text": error.text})
+
+
+def _simulated(manager: Manager, wanted: List[str]) -> List[str]:
+    if not manager.simulate:
+        return []
+    return package_names.brought(manager, tool.run([*manager.simulate, *wanted], timeout_s=300.0))
+
+
+def _modules() -> List[str]:
+    """Links to modules and settings that the system's own Apache loads (Debian)."""
+    return sorted(path for pattern in MODULES for path in glob.glob(pattern) if os.path.islink(path))
+
+
+def _wait_for_others(manager: Manager, limit_s: float) -> None:
+    """Until no other package manager is at work. Refuses with `busy` after `limit_s`."""
+    if manager.name != "apt-get" or system.fcntl is None:
+        return
+    end = time.monotonic() + limit_s
+    while _locked(DPKG_LOCK):
+        if time.monotonic() > end:
+            raise protocol.Refused("busy", "another package manager is at work here", DPKG_LOCK)
+        time.sleep(0.5)
+
+
+def _locked(path: str) -> bool:
+    try:
+        number = os.open(path, os.O_RDWR | os.O_CLOEXEC)
+    except OSError:
+        return False
+    try:
+        system.fcntl.lockf(number, system.fcntl.LOCK_EX | system.fcntl.LOCK_NB)
+    except OSError:
+        return True
+    finally:
+        os.close(number)
+    return False
 
 
 def there(need: str) -> bool:
@@ -231,8 +322,12 @@ def _no_services(manager: Manager) -> Iterator[None]:
     try:
         yield
     finally:
-        if _ours(POLICY):
-            os.unlink(POLICY)
+        _policy_off()
+
+
+def _policy_off() -> None:
+    if _ours(POLICY):
+        os.unlink(POLICY)
 
 
 def _ours(path: str) -> bool:

@@ -9,7 +9,7 @@ from typing import Any, Dict, List, NamedTuple, Optional, Set, Tuple
 
 from ssh_agents import given, netlink, protocol
 
-_LISTEN, _TIME_WAIT = 0x0A, 0x06
+LISTEN, _TIME_WAIT = 0x0A, 0x06
 _LOOK_S = 0.02
 
 
@@ -103,7 +103,7 @@ def connections(text: str) -> List[Connection]:
 
 def over(one: Connection) -> bool:
     """True for what only listens, and for what has ended and only waits for stragglers."""
-    return one.state in (_LISTEN, _TIME_WAIT)
+    return one.state in (LISTEN, _TIME_WAIT)
 
 
 def open_now() -> List[Connection]:

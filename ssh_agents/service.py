@@ -16,7 +16,7 @@ import threading
 import time
 from typing import Any, Dict, Iterator, List, Optional, Tuple
 
-from ssh_agents import access_log, apache, grounds, nginx, protocol, service_asked, squid
+from ssh_agents import access_log, apache, given, grounds, nginx, protocol, quiet, service_asked, squid
 from ssh_agents.protocol import Refused
 from ssh_agents.service_asked import LOG, PROBE_AGENT, Spec
 
@@ -33,11 +33,11 @@ BY_FOLDER = ("nginx", "squid", "unlinkd")
 def start(args: Dict[str, Any], call: protocol.Call) -> Dict[str, Any]:
     """Start {kind, folder, port, options}; the last word comes when it answers on its port.
 
-    svn-server: repository (absolute, made before), path (of its URL, default /svn), listen (addresses; none
-    means all), deflate_level (0 to 9, default 6), memory_cache_kb. caching-proxy: engine (apache, squid or nginx;
-    default apache), cache (folder, default FOLDER/cache), allow (addresses that may use it, at least one), listen,
-    origin_ports (whose answers are stored, default [80]; squid and nginx go to no others), largest_file_bytes (not
-    nginx). Returns {pid, port, path, log, user, data}.
+    Both: allow (addresses that may use it, at least one; svn-server: and this host itself), listen (addresses;
+    none means all). svn-server: repository (absolute, made before), path (of its URL, default /svn), deflate_level
+    (0 to 9, default 6), memory_cache_kb. caching-proxy: engine (apache, squid or nginx; default apache), cache
+    (folder, default FOLDER/cache), origins (addresses and names, at least one) with origin_ports (default [80]):
+    it goes nowhere else; largest_file_bytes (not nginx). Returns {pid, port, path, log, user, data}.
     """
     asked = service_asked.spec(args)
     if not sys.platform.startswith("linux"):
@@ -145,15 +145,33 @@ def _refuse_taken(asked: Spec) -> None:
     if next(_processes(asked.folder), None) is not None:
         text = "a service of another run works in %s already: let that run end, or take it back (branchlab revert)"
         raise Refused("busy", text % asked.folder)
-    for address in asked.listen or ["0.0.0.0"]:  # noqa: S104 - only to see whether the port is free
+    for address in asked.listen or _everywhere():
         with socket.socket(socket.AF_INET6 if ":" in address else socket.AF_INET) as probe:
             probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            if ":" in address:
+                probe.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
             try:
                 probe.bind((address, asked.port))
             except OSError as error:
                 raise Refused(
                     "busy", "port %d cannot be had: %s" % (asked.port, error.strerror), "bind to " + address
                 ) from None
+
+
+def _everywhere() -> List[str]:
+    ipv6 = os.path.exists("/proc/net/if_inet6")
+    return ["0.0.0.0", "::"] if ipv6 else ["0.0.0.0"]  # noqa: S104 - only to see whether the port is free
+
+
+def port(args: Dict[str, Any], call: protocol.Call) -> Dict[str, Any]:
+    """Who keeps a service from having {port} on `listen` (addresses; none means all): {taken: addresses}.
+
+    The addresses on which somebody listens there, as the kernel's tables have them now. Changes nothing.
+    """
+    number = given.port(args.get("port"))
+    wanted = {given.address(text) for text in service_asked.addresses(args, "listen")}
+    found = {one.here for one in quiet.open_now() if one.here_port == number and one.state == quiet.LISTEN}
+    return {"taken": sorted(found & {*wanted, *_everywhere()} if wanted else found)}
 
 
 # Processes

@@ -2,6 +2,7 @@
 
 import ipaddress
 import os
+import re
 from typing import Any, Dict, List, NamedTuple, Optional
 
 from ssh_agents.protocol import Refused, need, need_strings
@@ -18,9 +19,13 @@ LOG = "access.log"
 PROBE_AGENT = "branchlab-probe"
 """The one who asks whether a service answers, or purges; its requests are not logged."""
 OPTIONS = {
-    "svn-server": ("repository", "path", "listen", "deflate_level", "memory_cache_kb"),
-    "caching-proxy": ("engine", "cache", "allow", "listen", "origin_ports", "largest_file_bytes"),
+    "svn-server": ("repository", "path", "allow", "listen", "deflate_level", "memory_cache_kb"),
+    "caching-proxy": (
+        *("engine", "cache", "allow", "listen", "origins", "origin_ports", "largest_file_bytes"),
+    ),
 }
+
+_NAME = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]{0,251}[A-Za-z0-9])?")
 
 
 class Spec(NamedTuple):
@@ -92,15 +97,13 @@ def _svn_options(options: Dict[str, Any]) -> Dict[str, Any]:
         raise Refused("bad-request", "path must be / and a plain word, not %r" % (path,))
     return {
         "path": path,
+        "allow": _allowed(options, "an svn-server"),
         "deflate_level": _number(options, "deflate_level", 6, 0, 9),
         "memory_cache_kb": _number(options, "memory_cache_kb", 65536, 0, 1 << 22),
     }
 
 
 def _proxy_options(options: Dict[str, Any]) -> Dict[str, Any]:
-    allow = addresses(options, "allow")
-    if not allow:
-        raise Refused("bad-request", "a caching proxy needs option allow: the addresses that may use it")
     ports = options.get("origin_ports", [80])
     if (
         not isinstance(ports, list)
@@ -109,10 +112,39 @@ def _proxy_options(options: Dict[str, Any]) -> Dict[str, Any]:
     ):
         raise Refused("bad-request", "origin_ports must be a list of ports, not %r" % (ports,))
     return {
-        "allow": allow,
+        "allow": _allowed(options, "a caching-proxy"),
+        "origins": _origins(options),
         "origin_ports": ports,
         "largest_file_bytes": _number(options, "largest_file_bytes", 1 << 30, 1, 1 << 40),
     }
+
+
+def _allowed(options: Dict[str, Any], what: str) -> List[str]:
+    allow = addresses(options, "allow")
+    if not allow:
+        raise Refused("bad-request", "%s needs option allow: the addresses that may use it" % what)
+    return allow
+
+
+def _origins(options: Dict[str, Any]) -> List[str]:
+    """Addresses or names, in small letters: as a client's request spells the server's."""
+    found = [one.lower() for one in need_strings(options, "origins", [])]
+    if not found:
+        raise Refused(
+            "bad-request", "a caching-proxy needs option origins: the addresses or names that it may go to"
+        )
+    for one in found:
+        if not (_NAME.fullmatch(one) and re.search("[a-z]", one)):
+            addresses({"origins": [one]}, "origins")
+    return found
+
+
+def authorities(asked: Spec) -> List[str]:
+    """Every `host:port` that a proxy may go to, and `host` where the port is 80, as they stand in a URL."""
+    hosts = ["[%s]" % one if ":" in one else one for one in asked.options["origins"]]
+    ports = ["", ":80"] if 80 in asked.options["origin_ports"] else []
+    ports += [":%d" % port for port in asked.options["origin_ports"] if port != 80]
+    return [host + port for host in hosts for port in ports]
 
 
 def addresses(options: Dict[str, Any], name: str) -> List[str]:

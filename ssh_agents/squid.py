@@ -93,15 +93,28 @@ def text(asked: Spec, program: str, user: Optional[grounds.User]) -> str:
         "acl PURGE method PURGE",
         "acl office src %s" % " ".join(asked.options["allow"]),
         "acl origin port %s" % " ".join(str(port) for port in asked.options["origin_ports"]),
+        *_origins(asked.options["origins"]),
         "http_access allow PURGE localhost",
         "http_access deny PURGE",
         "http_access deny manager",
         "http_access deny !origin",
+        "http_access deny !server",
         "http_access deny CONNECT",
         "http_access allow office",
         "http_access deny all",
     ]
     return "\n".join(lines) + "\n"
+
+
+def _origins(origins: List[str]) -> Iterator[str]:
+    """Whom it may go to: addresses as such, names as such. Nothing is resolved, since a name may lead anywhere."""
+    numbers = [one for one in origins if ":" in one or not re.search("[a-z]", one)]
+    names = [one for one in origins if one not in numbers]
+    if numbers:
+        yield "acl server_address dst -n " + " ".join(numbers)
+    if names:
+        yield "acl server_name dstdomain -n " + " ".join(names)
+    yield "acl server any-of" + " server_address" * bool(numbers) + " server_name" * bool(names)
 
 
 _TUNING = [

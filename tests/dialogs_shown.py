@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from checks_shown import INSTALL
 from PySide6.QtWidgets import QWidget
 
 from gui.agreement import AgreementDialog
 from gui.dialogs import Dialog
+from gui.doors import Came, Lacking
 from gui.host_key import HostKeyDialog
+from gui.packages import PackagesDialog, ProgressDialog
 from gui.password import PasswordDialog
 from gui.theme.look import Look
 from lab.asking import Question
@@ -85,6 +88,55 @@ def _pasted(text: str) -> Callable[[Look, QWidget], Dialog]:
     return made
 
 
+LACKING = (
+    Lacking(host="desk-3", needs=("Subversion's client",), command=INSTALL.replace("iproute2 nftables", "subversion"),
+            by_hand=True),
+    Lacking(host="proxy", needs=("Squid", "wirefilter (vde2)"), unknown=("wirefilter (vde2)",)),
+    Lacking(host="server", needs=("tc (iproute2)", "nft (nftables)"), command=INSTALL),
+    Lacking(host="desk-4", trouble="no answer on port 22 within 5 s; tried: ssh lab@desk-4"),
+)  # fmt: skip
+
+
+def _packages(look: Look, window: QWidget) -> Dialog:
+    return PackagesDialog(look, LACKING[2:3], window, remove=False)
+
+
+def _packages_not_all(look: Look, window: QWidget) -> Dialog:
+    return PackagesDialog(look, LACKING, window, remove=False)
+
+
+def _packages_away(look: Look, window: QWidget) -> Dialog:
+    ours = tuple(Lacking(host=host, ours=("iproute2", "libbpf1", "nftables")) for host in ("proxy", "server"))
+    return PackagesDialog(look, ours, window, remove=True)
+
+
+def _installing(look: Look, window: QWidget) -> Dialog:
+    dialog = ProgressDialog(look, ("proxy", "server"), window, remove=False)
+    dialog.at("proxy")
+    for text in (
+        "Reading package lists...",
+        "Building dependency tree...",
+        "The following NEW packages will be installed:",
+        "  iproute2 libbpf1 libnftables1 nftables",
+        "Get:1 http://deb.debian.org/debian bookworm/main amd64 libbpf1 amd64 1:1.1.0-1 [145 kB]",
+        "Setting up nftables (1.0.6-2+deb12u2) ...",
+    ):
+        dialog.line("proxy", text)
+    return dialog
+
+
+def _installed(look: Look, window: QWidget) -> Dialog:
+    dialog = _installing(look, window)
+    assert isinstance(dialog, ProgressDialog)
+    dialog.came(Came(host="proxy", texts=("iproute2", "libbpf1", "libnftables1", "nftables")))
+    trouble = (
+        "apt-get ended with 100: Unable to locate package nftables; what to do: Look at the lines above."
+    )
+    dialog.came(Came(host="server", trouble=trouble))
+    dialog.over("Not everything was done. The hosts are checked again.", "trouble")
+    return dialog
+
+
 DIALOGS: dict[str, Callable[[Look, QWidget], Dialog]] = {
     "agreement": _agreement,
     "agreement-one": _one,
@@ -93,5 +145,10 @@ DIALOGS: dict[str, Callable[[Look, QWidget], Dialog]] = {
     "code": _code,
     "host-key": _pasted(""),
     "host-key-same": _pasted(f"256 {offered().fingerprint} root@desk-3 (ED25519)"),
+    "packages": _packages,
+    "packages-not-all": _packages_not_all,
+    "packages-away": _packages_away,
+    "installing": _installing,
+    "installed": _installed,
     "host-key-differs": _pasted("SHA256:" + "x" * 43),
 }

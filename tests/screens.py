@@ -15,10 +15,11 @@ import os
 import sys
 import tempfile
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
 
+from checks_shown import some, thirty, well
 from dialogs_shown import DIALOGS
 from fake_testbed import FakeTestbed, small
 from PySide6.QtCore import QEventLoop, QPoint, QTimer
@@ -27,6 +28,7 @@ from PySide6.QtWidgets import QApplication
 
 from gui import app, main_window
 from gui.doors import Doors
+from gui.lab.checked import CheckedLab
 from gui.main_window import MainWindow
 from gui.report import Reporter
 from gui.theme import sheet
@@ -200,12 +202,13 @@ def _dialogs(folder: Path, suffix: str, width: int, height: int, theme: str) -> 
     window.show_page(main_window.LAB)
     settle()
     window.grab().save(str(folder / f"lab-{suffix}.png"))
+    _checks(folder, suffix, window)
     for name, make in DIALOGS.items():
         dialog = make(look, window)
         dialog.open()
         settle(0.3)
         _over(window.grab(), dialog.grab(), look).save(str(folder / f"{name}-{suffix}.png"))
-        dialog.reject()
+        dialog.done(0)
         settle(0.05)
     window.show_page(main_window.RUN)
     window.run_page.look("Do we need the proxy?")
@@ -227,6 +230,34 @@ def _dialogs(folder: Path, suffix: str, width: int, height: int, theme: str) -> 
     window.close()
     window.deleteLater()
     settle(0.05)
+
+
+def _checks(folder: Path, suffix: str, window: MainWindow) -> None:
+    """The page while hosts are checked, and what checks of all kinds found."""
+    page = window.lab_page
+    window._checking.going.emit("Checking proxy (2 of 3) …")
+    window._checking.looking.emit("proxy")
+    settle(0.3)
+    window.grab().save(str(folder / f"checking-{suffix}.png"))
+    window._checking.looking.emit("")
+    window._checking.going.emit("")
+    found = some("desk-3", HOSTS.name)
+    long = tuple(replace(one, host="desk-3") for one in thirty())
+    good = tuple(replace(one, host="desk-3" if one.host == "client" else one.host) for one in well())
+    for name, items, selected in (
+        ("check", found, ""),
+        ("check-server", found, "server"),
+        ("check-thirty", long, "desk-3"),
+        ("check-well", good, ""),
+    ):
+        page.show_check(
+            CheckedLab(items=items, at=datetime.now().astimezone(), experiment="Small", own=False)
+        )
+        page.picture.select(selected)
+        window._tell_frame()
+        settle(0.3)
+        window.grab().save(str(folder / f"{name}-{suffix}.png"))
+    page.picture.select("")
 
 
 def _over(window: QPixmap, dialog: QPixmap, look: Look) -> QPixmap:

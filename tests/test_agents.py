@@ -6,6 +6,7 @@ import hashlib
 import json
 import os
 import queue
+import re
 import select
 import shlex
 import shutil
@@ -19,8 +20,10 @@ from pathlib import Path
 import pytest
 
 from lab import agents, ssh
-from lab.agents import bundling
+from lab.agents import bundling, starting
+from lab.agents.bundling import launcher
 from lab.errors import AgentRefused, ConnectionLost, HostLacks, LabError, Stopped
+from lab.ssh import process
 from lab.stop import Stop
 from tests import sshd
 
@@ -213,7 +216,7 @@ def test_no_python_an_old_one_and_a_shell_that_ends(tmp_path: Path) -> None:
     def nologin(argv: list[str]) -> list[str]:
         return ["sh", "-c", "echo This account is currently not available.; exit 1"]
 
-    for wrap, kind in ((missing, HostLacks), (old, HostLacks), (nologin, ConnectionLost)):
+    for wrap, kind in ((missing, HostLacks), (old, HostLacks), (nologin, starting.NotBegun)):
         with pytest.raises(kind) as caught:
             agents.started(Machine(tmp_path, wrap))
         assert "python3" in str(caught.value) or "not available" in str(caught.value)
@@ -234,7 +237,7 @@ def test_one_that_never_says_hello_is_given_up(tmp_path: Path) -> None:
     def mute(argv: list[str]) -> list[str]:
         return ["sleep", "600"]
 
-    with pytest.raises(ConnectionLost, match="in time"):
+    with pytest.raises(starting.NotBegun, match="did not say hello within"):
         agents.started(Machine(tmp_path, mute), timeout_s=0.5)
     stop = Stop()
     stop.request()
@@ -244,8 +247,71 @@ def test_one_that_never_says_hello_is_given_up(tmp_path: Path) -> None:
     def chatty(argv: list[str]) -> list[str]:
         return ["yes"]
 
-    with pytest.raises(ConnectionLost, match="1 MiB"):
+    with pytest.raises(starting.NotBegun, match="1 MiB") as caught:
         agents.started(Machine(tmp_path, chatty))
+    assert ".bashrc" in caught.value.advice
+
+
+@pytest.mark.lab
+@pytest.mark.parametrize(
+    ("force", "told"),
+    [
+        ("/usr/sbin/nologin", "exit status 1.*not available"),
+        ("/bin/false", "exit status 1"),
+        ("true", "exit status 0"),
+        ("echo restricted", "exit status 0.*it said: restricted"),
+        ("internal-sftp", "sftp connections only"),
+    ],
+)
+def test_a_host_that_runs_something_else_is_not_lost(tmp_path: Path, force: str, told: str) -> None:
+    made = sshd.made(tmp_path / "s", f"ForceCommand {force}")
+    with (
+        sshd.listening(made) as server,
+        ssh.connect(server.host()) as connection,
+        pytest.raises(starting.NotBegun, match=told) as caught,
+    ):
+        agents.started(connection)
+    assert "a ForceCommand" in caught.value.advice
+
+
+@pytest.mark.lab
+def test_a_bashrc_that_exits_and_one_that_is_slow(tmp_path: Path) -> None:
+    force = f'exec env HOME={tmp_path} SHLVL=0 bash -c "$SSH_ORIGINAL_COMMAND"'
+    with (
+        sshd.listening(sshd.made(tmp_path / "s", f"ForceCommand {force}")) as server,
+        ssh.connect(server.host()) as connection,
+    ):
+        (tmp_path / ".bashrc").write_text("exit 0\n")
+        with pytest.raises(starting.NotBegun, match="exit status 0") as caught:
+            agents.started(connection)
+        assert ".bashrc" in caught.value.advice
+        (tmp_path / ".bashrc").write_text("sleep 2\n")
+        with agents.started(connection) as agent:
+            assert agent.ask("clock")["utc"] > 1e9
+
+
+def test_an_agent_is_waited_for_as_long_as_a_login_may_take() -> None:
+    assert process.BEGIN_S <= starting.START_S <= starting.ROOT_S
+
+
+def test_a_python_without_its_library_is_told(tmp_path: Path) -> None:
+    def minimal(argv: list[str]) -> list[str]:
+        at = argv.index("-c")
+        return [*argv[: at + 1], "import hashlib,sys;sys.path[:]=[];" + argv[at + 1], *argv[at + 2 :]]
+
+    with pytest.raises(starting.NotBegun, match="lacks a part of it") as caught:
+        agents.started(Machine(tmp_path, minimal))
+    assert "not python3-minimal" in caught.value.advice
+
+
+def test_our_own_code_is_not_quoted() -> None:
+    words = " ".join(launcher(agents.bundle(), "ab12", True))
+    for text in (words, words.replace("(", r"\(").replace(")", r"\)"), words[: len(words) // 2]):
+        said = starting.quoted(f"Sorry, user me is not allowed to execute '{text}' as root on here.")
+        assert said.startswith("; it said: Sorry, user me is not allowed to execute 'python3 -I -S -c ")
+        assert said.endswith("as root on here.")
+        assert not re.search("[A-Za-z0-9+/=]{65}", said.replace(agents.bundle().digest, ""))
+    assert "\x1b" not in starting.quoted("\x1b[31mred")
 
 
 def test_ask_and_its_refusals(agent: agents.Agent) -> None:

@@ -139,7 +139,7 @@ def test_every_figure_can_be_computed_anew_from_the_exported_trials(tmp_path: Pa
     for _ in store.recorded(runner.run(asked, FakeTestbed(samples=1), Stop()), path):
         pass
     with store.opened(path) as record:
-        trials.jsonl(record, tmp_path / "run.jsonl")
+        (tmp_path / "run.jsonl").write_bytes(trials.jsonl(record))
         told = as_json(summarised(record.events()))
     rows = pd.read_json(tmp_path / "run.jsonl", lines=True)
     rows = rows[rows["standing"] == "kept"]

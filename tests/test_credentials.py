@@ -22,9 +22,9 @@ import leaks
 import pytest
 import users
 
-from lab import credentials, runner, ssh, store
+from lab import agents, credentials, runner, ssh, store
 from lab.credentials import VARIABLES, Kind, Offered, Passwords
-from lab.errors import LabError
+from lab.errors import BadInput, HostLacks, LabError
 from lab.machines import Machines
 from lab.model import DISABLED, Experiment, Host, Lab, Line, Role
 from lab.stop import Stop
@@ -38,9 +38,11 @@ OTHERS = {kind: f"{kind}-{secrets.token_hex(6)}" for kind in (Kind.VCS, Kind.PRO
 @pytest.fixture
 def fresh(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     credentials.handed_over.cache_clear()
+    credentials._first_line.cache_clear()
     monkeypatch.setattr(credentials, "stored", lambda name: None)
     yield
     credentials.handed_over.cache_clear()
+    credentials._first_line.cache_clear()
 
 
 class Keyring:
@@ -62,6 +64,7 @@ class Keyring:
 @pytest.fixture
 def keyring(monkeypatch: pytest.MonkeyPatch) -> type[Keyring]:
     credentials.handed_over.cache_clear()
+    credentials._first_line.cache_clear()
     Keyring.kept.clear()
     monkeypatch.setitem(sys.modules, "keyring", Keyring)
     return Keyring
@@ -104,6 +107,7 @@ def test_without_a_keyring_remembering_says_so_soon(monkeypatch: pytest.MonkeyPa
         set_password = get_password
 
     credentials.handed_over.cache_clear()
+    credentials._first_line.cache_clear()
     monkeypatch.setitem(sys.modules, "keyring", Failing)
     known = Passwords(lambda question: "typed")
     assert known.password("a", "h") == "typed"
@@ -122,6 +126,53 @@ def test_every_kind_is_handed_over_in_a_descriptor(monkeypatch: pytest.MonkeyPat
     assert {one: known.password("a", "b", one) for one in Kind} == {
         one: f"{kind}-Ä" if one is kind else None for one in Kind
     }
+
+
+@pytest.mark.usefixtures("fresh")
+@pytest.mark.parametrize("number", ["²", "٣", "-1", "", "x", "99999"])
+def test_what_is_no_descriptor_is_told(monkeypatch: pytest.MonkeyPatch, number: str) -> None:
+    monkeypatch.setenv(VARIABLES[Kind.LOGIN], number)
+    with pytest.raises(BadInput, match="names a file descriptor that holds no password"):
+        Passwords()
+
+
+@pytest.mark.usefixtures("fresh")
+def test_one_descriptor_for_two_kinds(monkeypatch: pytest.MonkeyPatch) -> None:
+    reader, writer = os.pipe()
+    os.write(writer, b"both\n")
+    os.close(writer)
+    for kind in (Kind.LOGIN, Kind.SUDO):
+        monkeypatch.setenv(VARIABLES[kind], str(reader))
+    known = Passwords()
+    assert [known.password("a", "b", kind) for kind in (Kind.LOGIN, Kind.SUDO, Kind.KEY)] == [
+        "both",
+        "both",
+        None,
+    ]
+
+
+@lab_only
+def test_a_password_of_sudo_in_another_encoding(user: users.User) -> None:
+    """Its bytes are handed on as they came: the host knows what they mean."""
+    secret = b"p\xe4ss-%s" % user.name.encode()
+    user.sudoers("USER ALL=(root) ALL")
+    try:
+        subprocess.run(["chpasswd"], input=user.name.encode() + b":" + secret + b"\n", check=True)
+        with ssh.connect(user.host()) as connection:
+            given = secret.decode("utf-8", "surrogateescape")
+            with agents.started(connection, privileged=True, root="sudo", password=lambda: given) as agent:
+                assert agent.ask("clock")["utc"] > 1e9
+    finally:
+        subprocess.run(["chpasswd"], input=f"{user.name}:{user.password}\n".encode(), check=True)
+
+
+@lab_only
+def test_what_sudo_says_about_python_is_not_hidden_by_our_code(user: users.User) -> None:
+    user.sudoers("USER ALL=(root) NOPASSWD: /bin/true")
+    with ssh.connect(user.host()) as connection, pytest.raises(HostLacks) as caught:
+        agents.started(connection, privileged=True, root="sudo", password=lambda: user.password)
+    assert "is not allowed to execute" in str(caught.value)
+    assert "a2b_base64" not in str(caught.value)
 
 
 @pytest.mark.usefixtures("fresh")
@@ -182,8 +233,8 @@ def bench(user: users.User, folder: Path) -> Lab:
     if not by_password.exists():
         subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", by_password], check=True)
     made = [
-        replace(user.host(key=str(by_password)), name="server", role=Role.SERVER, address="127.0.0.1"),
-        replace(user.host(key=str(locked_key(user))), name="desk", role=Role.CLIENT, address="127.0.0.2"),
+        replace(user.host(key=str(by_password)), name="server", role=Role.SERVER, address="127.0.0.2"),
+        replace(user.host(key=str(locked_key(user))), name="desk", role=Role.CLIENT, address="127.0.0.1"),
     ]
     return Lab(name="x", hosts=tuple(made))
 

@@ -77,7 +77,7 @@ def _fits(window: MainWindow, name: str) -> None:
     for button in dialog.findChildren(QPushButton):
         assert button.height() >= min(button.sizeHint().height(), 28)
         assert button.width() >= button.minimumSizeHint().width()
-    dialog.reject()
+    dialog.done(0)
 
 
 def test_everything_in_a_dialog_is_reached_by_tab_and_has_a_name(made: Made, qtbot: QtBot) -> None:
@@ -103,13 +103,18 @@ def _reached(qtbot: QtBot, window: MainWindow, name: str) -> None:
         qtbot.keyClick(QApplication.focusWidget(), Qt.Key.Key_Tab)
         seen.add(QApplication.focusWidget())
     assert wanted <= seen
-    dialog.reject()
+    dialog.done(0)
 
 
 def test_escape_is_the_harmless_way(made: Made, qtbot: QtBot) -> None:
     window = made()
     for name in DIALOGS:
         dialog = opened(window, name)
+        if name == "installing":  # amid it, it does nothing at all
+            qtbot.keyClick(dialog, Qt.Key.Key_Escape)
+            assert dialog.isVisible()
+            dialog.done(0)
+            continue
         with qtbot.waitSignal(dialog.rejected, timeout=FOREVER_MS):
             qtbot.keyClick(dialog, Qt.Key.Key_Escape)
         assert dialog.answer is None

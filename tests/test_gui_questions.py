@@ -6,6 +6,7 @@ import os
 import subprocess
 import threading
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -528,6 +529,41 @@ def test_doors_pass_what_was_agreed_to_and_the_passwords_to_the_machines() -> No
     assert isinstance(bed, Machines)
     assert bed._agreed == {"purge"}
     assert bed._passwords is doors.passwords()
+
+
+@pytest.mark.parametrize("wrong", [0, 2, 3])
+def test_a_repository_that_names_a_user_is_entered_after_the_hosts_and_a_wrong_password_asked_again(
+    wrong: int,
+) -> None:
+    from lab.rig.entry import RepositoryPasswordRefused
+
+    done: list[str] = []
+
+    def enter(lab: Lab, experiment: Experiment, passwords: Passwords) -> None:
+        done.append("entered")
+        if len(done) <= wrong + len(HOSTS.hosts):
+            raise RepositoryPasswordRefused("it did not take the password of anna@svn:80")
+
+    doors = Doors(
+        looking=lambda *asked: done.append("looked") or (),  # type: ignore[func-returns-value]
+        signing=lambda host, passwords: done.append("signed in"),
+        entering=enter,
+    )
+    person = Person(None, None, Stop())  # type: ignore[arg-type]
+    doors.person = person
+    hosts = replace(HOSTS, hosts=tuple(replace(host, ssh="anna@bench") for host in HOSTS.hosts))
+    signed = ["signed in"] * len(hosts.hosts)
+    if wrong == 3:
+        with pytest.raises(RepositoryPasswordRefused):
+            next(doors.look(hosts, replace(small(), user="anna")))
+        assert done == [*signed, *["entered"] * 3]
+        return
+    assert next(doors.look(hosts, replace(small(), user="anna"))) == ()
+    assert done == [*signed, *["entered"] * (wrong + 1), "looked"]
+    assert ("try 3 of 3" in person.notice) == (wrong == 2)
+    done.clear()
+    assert next(doors.look(hosts, small())) == ()
+    assert done == [*signed, "looked"]  # nobody is named, so nobody is asked
 
 
 @pytest.mark.lab

@@ -129,7 +129,7 @@ def test_windows_and_hosts_without_peers_are_not_asked() -> None:
     ("status", "grade", "told"),
     [
         (200, "ok", "answers without a password"),
-        (301, "ok", "answers without a password"),
+        (301, "trouble", "sends on to https://svn.example.com/svn/trunk"),
         (401, "trouble", "a password is asked for on reads"),
         (407, "trouble", "the proxy asks for a password"),
         (403, "trouble", "answers 403 Reason"),
@@ -142,7 +142,8 @@ def test_what_a_service_says_to_who_sends_no_password(status: int, grade: str, t
 
     def look(args: Args) -> Args:
         asked.append(args)
-        return {"status": status, "reason": "Reason", "headers": {}}
+        headers = {"location": "https://svn.example.com/svn/trunk"} if status == 301 else {}
+        return {"status": status, "reason": "Reason", "headers": headers}
 
     one = a_host(verbs={"http.look": look})
     found = only(host_checks.answers(one, URL, ("198.51.100.7", 8081)))
@@ -153,6 +154,22 @@ def test_what_a_service_says_to_who_sends_no_password(status: int, grade: str, t
     assert "proxy" not in asked[1]
 
 
+def test_a_password_on_reads_is_no_trouble_to_a_run_that_has_one_and_needs_no_cache() -> None:
+    one = a_host(verbs={"http.look": lambda args: {"status": 401, "reason": "No", "headers": {}}})
+    found = only(host_checks.answers(one, URL, named=True))
+    assert (found.grade, found.text) == ("warn", f"{URL}: a password is asked for on reads")
+    assert "Nothing can be cached then" in found.advice
+
+
+def test_a_proxy_that_asks_for_a_password_is_no_trouble_to_a_run_that_has_one() -> None:
+    one = a_host(verbs={"http.look": lambda args: {"status": 407, "reason": "No", "headers": {}}})
+    found = only(host_checks.answers(one, URL, ("198.51.100.7", 8081), named=True))
+    assert (found.grade, "the proxy asks for a password" in found.text) == ("ok", True)
+    # But who passes the proxy may still be asked by the server, and nothing can be cached then.
+    one = a_host(verbs={"http.look": lambda args: {"status": 401, "reason": "No", "headers": {}}})
+    assert only(host_checks.answers(one, URL, ("198.51.100.7", 8081), named=True)).grade == "trouble"
+
+
 def test_a_service_that_does_not_answer_is_told() -> None:
     def refuse(args: Args) -> Args:
         raise AgentRefused("svn.example.com:80 does not answer", kind="missing", host="desk")
@@ -160,6 +177,29 @@ def test_a_service_that_does_not_answer_is_told() -> None:
     found = only(host_checks.answers(a_host(verbs={"http.look": refuse}), URL))
     assert found.grade == "trouble"
     assert "does not answer" in found.text
+
+
+@pytest.mark.parametrize(("status", "grade"), [(200, "ok"), (400, "ok"), (403, "ok"), (407, "trouble")])
+def test_a_proxy_that_is_there_is_told_from_one_that_asks_for_a_password(status: int, grade: str) -> None:
+    asked: list[Args] = []
+
+    def look(args: Args) -> Args:
+        asked.append(args)
+        return {"status": status, "reason": "", "headers": {}}
+
+    one = a_host(verbs={"http.look": look})
+    assert only(host_checks.listens(one, "proxy", ("2001:db8::7", 3128))).grade == grade
+    assert asked == [{"url": "http://[2001:db8::7]:3128/"}]
+
+
+def test_a_proxy_that_is_not_there_is_told() -> None:
+    def refuse(args: Args) -> Args:
+        raise AgentRefused("198.51.100.7:3128 does not answer", kind="missing", host="desk")
+
+    one = a_host(verbs={"http.look": refuse})
+    found = only(host_checks.listens(one, "proxy", ("198.51.100.7", 3128)))
+    assert found.grade == "trouble"
+    assert "`url`" in found.advice
 
 
 def test_a_check_has_one_of_three_grades() -> None:

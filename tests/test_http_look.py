@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -72,6 +73,21 @@ def test_through_a_proxy_the_whole_address_is_asked(port: int) -> None:
     http_look.look({"url": url, "proxy": {"host": "127.0.0.1", "port": port}}, CALL)
     assert Server.asked[0][0] == url
     assert Server.asked[0][1]["Host"] == "svn.example.com"
+
+
+def test_a_login_is_sent_to_a_proxy_only(port: int) -> None:
+    login = {"user": "joe", "password": "pä:ss"}
+    there = {"host": "127.0.0.1", "port": port}
+    http_look.look({"url": "http://svn.example.com/svn", "proxy": there, "login": login}, CALL)
+    sent = Server.asked[0][1]["Proxy-Authorization"]
+    assert base64.b64decode(sent.removeprefix("Basic ")).decode() == "joe:pä:ss"
+    http_look.look({"url": f"http://127.0.0.1:{port}/", "login": login}, CALL)
+    assert "authorization" not in str(Server.asked[-1][1]).lower()
+    with pytest.raises(protocol.Refused) as caught:
+        http_look.look(
+            {"url": "http://x/", "proxy": there, "login": {"user": 5, "password": "pässword"}}, CALL
+        )
+    assert "pässword" not in caught.value.text
 
 
 def test_nothing_that_answers_is_a_refusal_and_no_hang(port: int) -> None:

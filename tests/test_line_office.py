@@ -40,7 +40,7 @@ def test_office_hosts_hold_the_line_where_the_server_cannot(
             assert line.apply(LINE, Stop()).matches(LINE)
             start = meter.read(Stop())
             for role in (Role.CLIENT, Role.PROXY):
-                proved = line.prove(LINE, in_role(hosts, role)[0], Stop())
+                proved = routed.proved(line, LINE, in_role(hosts, role)[0])
                 assert doubts(proved).disproved == ()
                 assert 0.90 <= (proved.achieved_upload_bps or 0) / 512_000 <= 0.98
                 assert 0.90 <= (proved.achieved_download_bps or 0) / 1_024_000 <= 0.98
@@ -117,7 +117,7 @@ def test_each_direction_limited_where_it_is_sent_needs_no_ifb_and_holds(
                 assert "bl-ifb" not in bed.net.run(name, "ip", "-br", "link")
                 assert "ingress" not in bed.net.run(name, "tc", "qdisc", "show")
             for role in (Role.CLIENT, Role.PROXY):
-                proved = line.prove(LINE, in_role(hosts, role)[0], Stop())
+                proved = routed.proved(line, LINE, in_role(hosts, role)[0])
                 assert doubts(proved).disproved == ()
                 assert 0.90 <= (proved.achieved_upload_bps or 0) / 512_000 <= 0.98
                 assert 0.90 <= (proved.achieved_download_bps or 0) / 1_024_000 <= 0.98

@@ -25,11 +25,13 @@ from test_cache import filled, listing, origin, proxy  # noqa: F401 - fixtures
 from test_others import _connections
 
 from lab import embedded, machines, runner, vcs
+from lab.analysis.summary import summarised
 from lab.asking import Question
+from lab.cli import story
 from lab.credentials import Passwords
 from lab.embedded import Embedded
 from lab.errors import AgentRefused, BadInput, HostLacks
-from lab.events import Outcome, RunFinished
+from lab.events import HostSeen, Outcome, RunFinished
 from lab.machines import Machines
 from lab.model import AS_IT_IS, DISABLED, Cache, Experiment, Lab, Role
 from lab.rig import fullness, looking
@@ -317,7 +319,7 @@ def test_what_a_run_did_not_bring_into_a_cache_it_takes_out_only_if_that_was_agr
 
     assert look_at(lab) == ()
     with monkeypatch.context() as broken:  # as if it had been killed: the objects stay
-        broken.setattr(fullness.Fullness, "clear", lambda self: None)
+        broken.setattr(fullness.Fullness, "clear", lambda *_: None)
         assert last_word(replace(GET, states=(real_runs.FULL,)), Machines(lab.lab)).outcome is Outcome.DONE
     before = objects()
     assert len(before) >= 150
@@ -329,9 +331,14 @@ def test_what_a_run_did_not_bring_into_a_cache_it_takes_out_only_if_that_was_agr
     (told,) = [one for one in machines.check(lab.lab, GET) if "would ask" in one.text]
     assert (told.ok, told.host) == (True, "proxy")
     assert told.text.startswith("a run would ask (--agree purge): ")
-    word = last_word(GET, Machines(lab.lab))
-    assert word.outcome is Outcome.FAILED
+    seen = list(runner.run(GET, Machines(lab.lab), Stop()))
+    word = seen[-1]
+    assert isinstance(word, RunFinished)
+    assert (word.outcome, word.declined) == (Outcome.FAILED, True)
     assert "nobody agreed" in word.reason
+    # Nothing was made before it, as where a question is answered with no; and so is the exit code.
+    assert {type(event) for event in seen[1:-1]} == {HostSeen}
+    assert story.code_of(summarised(seen)) == 2
     assert "--agree purge" in word.advice
     assert objects() == before
     assert last_word(GET, Machines(lab.lab, agreed=frozenset({"purge"}))).outcome is Outcome.DONE
@@ -488,13 +495,13 @@ def test_what_came_between_looking_and_running_ends_the_run_before_anything_is_c
     run = ("run", "--headless", str(bench.profile), "--agree")
     with _connections(bench.net, SERVER, 2) as port:
         told = bench.branchlab(*run, "qdisc", code=UNSEEN)
-    assert told.returncode == 3, told.stdout
+    assert told.returncode == 2, told.stdout
     assert f"2 between c1 and server on port {port}" in told.stdout
     assert "--agree connections,qdisc" in told.stdout
     bench.net.run("server", "sh", "-c", TBF)
     before = bench.qdiscs()
     told = bench.branchlab(*run, "connections", code=UNSEEN)
-    assert told.returncode == 3, told.stdout
-    assert "branchlab run --agree qdisc PROFILE" in told.stdout
+    assert told.returncode == 2, told.stdout
+    assert "branchlab run --agree connections,qdisc PROFILE" in told.stdout
     assert bench.qdiscs() == before
     assert not list(bench.services.iterdir())

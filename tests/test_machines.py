@@ -14,7 +14,7 @@ from real_runs import FULL, Hosts, Ran, experiment
 
 from lab import embedded, machines, runner
 from lab.embedded import Embedded
-from lab.errors import BadInput, HostLacks, Stopped
+from lab.errors import BadInput, HostLacks, HostTrouble, HostUnreachable, Stopped
 from lab.events import (
     CacheFilled,
     CommandStarted,
@@ -60,6 +60,29 @@ def test_nothing_is_measured_that_was_not_opened_and_prepared() -> None:
         next(iter(bed.measure(TRIAL, Stop())))
     with pytest.raises(AssertionError, match="inside `opened`"), bed.treated(TRIAL, Stop()):
         pass
+
+
+@pytest.mark.parametrize(("error", "tries"), [(HostLacks("no shell"), 1), (HostUnreachable("down"), 3)])
+def test_after_a_loss_only_a_host_that_may_come_back_is_waited_for(
+    monkeypatch: pytest.MonkeyPatch, error: HostTrouble, tries: int
+) -> None:
+    calls: list[int] = []
+    clock = [0.0]
+
+    def connected(*_: object, **__: object) -> None:
+        calls.append(1)
+        clock[0] += machines.BACK_S / 3
+        raise error
+
+    monkeypatch.setattr(machines, "connected", connected)
+    monkeypatch.setattr(machines, "monotonic", lambda: clock[0])
+    stop = Stop()
+    monkeypatch.setattr(stop, "sleep", lambda _: None)
+    bed = Machines(NOWHERE)
+    bed._lost = True
+    with pytest.raises(type(error)), bed.opened(experiment(), stop):
+        pass
+    assert len(calls) == tries
 
 
 # ---- on real hosts

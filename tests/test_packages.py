@@ -8,7 +8,12 @@ from __future__ import annotations
 import json
 import os
 import stat
+import subprocess
 import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -33,8 +38,17 @@ if {{"--show", "--all", "info", "-Qq"}} & set(words):
     for name in here:
         print(tag + name)
 elif {{"update", "refresh"}} & set(words):
+    if read("unreadable"):
+        sys.exit("the repository 'file:/nonexistent ./' has no Release file")
     print("read anew")
+elif {{"--simulate", "--print"}} & set(words):
+    known, program = read("known"), os.path.basename(sys.argv[0])
+    for name in [word for word in words if word in known]:
+        for one in (name, name + "-lib"):
+            print({{"apt-get": "Inst %s (1.0 stable)", "apk": "(1/2) Installing %s (1.0)"}}.get(program, "%s") % one)
 elif {{"--remove", "--erase", "del", "-R"}} & set(words):
+    if read("stuck"):
+        sys.exit("dpkg frontend lock was locked by another process")
     names = [word for word in words if word in here]
     needed = {{name: by for name, by in read("needed").items() if by in here and by not in names}}
     for name in names:
@@ -46,6 +60,10 @@ elif {{"install", "add", "-S"}} & set(words):
     write("policy", os.path.exists(policy) and open(policy).read())
     known, brings = read("known"), read("brings")
     names = [word for word in words if word in known]
+    here += read("meanwhile")
+    write("here", here)
+    for link in read("links"):
+        os.symlink("/etc/hostname", link)
     if read("broken"):
         print("Unpacking", names[0])
         sys.exit("the disk is full")
@@ -70,6 +88,7 @@ class Host:
         self.bin.mkdir()
         self.policy = folder / "policy-rc.d"
         self.promises: list[dict[str, object]] = []
+        self.kept: list[str] = []
         self.told: list[str] = []
         monkeypatch.setenv("PATH", str(self.bin))
         monkeypatch.setattr(tool, "_MORE_PATH", ())
@@ -78,6 +97,12 @@ class Host:
         monkeypatch.setattr(packages, "DAV_SVN", (str(self.bin / "mod_dav_svn.so"),))
         monkeypatch.setattr(packages, "_refuse_elsewhere", lambda: None)
         self.say(here=["base"], known=[], brings={}, needed={}, broken=False, policy=None)
+        self.say(unreadable=False, stuck=False, meanwhile=[], links=[])
+        self.lock = folder / "lock-frontend"
+        self.lock.write_text("")
+        monkeypatch.setattr(packages, "DPKG_LOCK", str(self.lock))
+        monkeypatch.setattr(packages, "MODULES", (str(folder / "mods-enabled" / "*"),))
+        (folder / "mods-enabled").mkdir()
 
     def say(self, **values: object) -> None:
         for name, value in values.items():
@@ -109,7 +134,7 @@ class Host:
             cancelled=lambda: False,
             wait_cancelled=lambda seconds: False,
             promise=promise,
-            keep=lambda name: None,
+            keep=self.kept.append,
         )
 
 
@@ -142,7 +167,9 @@ def test_each_manager_installs_what_is_missing_and_takes_it_away_again(host: Hos
     assert seen["ours"] == []
 
     word = packages.install({"needs": ["nft", "svn"]}, host.call)
-    assert word["installed"] == sorted([nft, f"{nft}-lib", svn, f"{svn}-lib"])
+    # Without a simulation that is read, only what was named is known to be ours; the rest stays.
+    brings = ["", "-lib"] if manager.simulate else [""]
+    assert word["installed"] == sorted(f"{name}{more}" for name in (nft, svn) for more in brings)
     assert f"Setting up {nft}" in host.told
     assert packages.look({"needs": ["nft", "svn"]}, host.call)["missing"] == []
     # Once more changes nothing.
@@ -152,7 +179,8 @@ def test_each_manager_installs_what_is_missing_and_takes_it_away_again(host: Hos
 
     gone = packages.remove({}, host.call)
     assert gone == {"removed": word["installed"], "kept": [], "why": ""}
-    assert host.read("here") == ["base"]
+    stays = [] if manager.simulate else [f"{nft}-lib", f"{svn}-lib"]
+    assert host.read("here") == ["base", *stays]
     assert packages.remove({}, host.call) == {"removed": [], "kept": [], "why": ""}
     assert not Path(packages.RECORD).parent.exists()
 
@@ -169,7 +197,7 @@ def test_what_was_there_before_is_never_taken_away(host: Host) -> None:
 
 
 def test_what_something_else_needs_by_now_stays_and_is_told(host: Host) -> None:
-    host.has(*BY_MANAGER["dnf"]).say(known=["nftables"], brings={"nftables": ["nft"]})
+    host.has(*BY_MANAGER["apk"]).say(known=["nftables"], brings={"nftables": ["nft"]})
     packages.install({"needs": ["nft"]}, host.call)
     host.say(here=[*host.read("here"), "firewall"], needed={"nftables": "firewall"})
     word = packages.remove({}, host.call)
@@ -185,7 +213,9 @@ def test_on_debian_no_service_is_started_meanwhile_and_may_be_afterwards(host: H
     assert host.read("policy") == packages.POLICY_TEXT
     assert ["update-rc.d", "squid", "disable"] in host.calls()  # nor at the next boot
     assert not host.policy.exists()
-    assert host.promises == [{"kind": "packages", "names": "squid", "what": "packages installed: squid"}]
+    (promise,) = host.promises
+    assert promise["what"] == "packages being installed, their services kept from starting: squid"
+    assert host.kept == ["1"]
 
 
 def test_an_administrators_own_word_on_services_stands(host: Host) -> None:
@@ -198,10 +228,25 @@ def test_an_administrators_own_word_on_services_stands(host: Host) -> None:
 
 
 def test_undo_lets_services_start_again_where_the_agent_died(host: Host) -> None:
+    host.has(*BY_MANAGER["apt-get"], "update-rc.d").say(here=["base", "squid", "squid-lib", "figlet"])
     host.policy.write_text(packages.POLICY_TEXT)
-    assert "squid" in packages.undo({"names": "squid"})
+    work = {
+        "manager": "apt-get",
+        "brings": ["squid", "squid-lib"],
+        "before": ["base"],
+        "modules": [],
+        "names": "squid",
+    }
+    with held(host.lock) as let_go:  # the package manager goes on without its agent
+        threading.Timer(1.0, let_go).start()
+        begun = time.monotonic()
+        assert "squid" in packages.undo(work)
+        assert time.monotonic() - begun >= 0.5
     assert not host.policy.exists()
-    packages.undo({"names": "squid"})
+    assert ["update-rc.d", "squid", "disable"] in host.calls()
+    assert packages.look({"needs": []}, host.call)["ours"] == ["squid", "squid-lib"]
+    packages.undo(work)
+    assert packages.look({"needs": []}, host.call)["ours"] == ["squid", "squid-lib"]
 
 
 def test_an_installation_that_fails_tells_the_last_words_and_leaves_services_alone(host: Host) -> None:
@@ -210,9 +255,80 @@ def test_an_installation_that_fails_tells_the_last_words_and_leaves_services_alo
         packages.install({"needs": ["nft"]}, host.call)
     assert "the disk is full" in caught.value.text
     assert not host.policy.exists()
-    # Had a part of it come, it would be known as ours.
+    # Nothing came: what an administrator installs now is his.
     host.say(here=["base", "nftables"])
-    assert packages.remove({}, host.call)["removed"] == ["nftables"]
+    assert packages.remove({}, host.call)["removed"] == []
+
+
+def test_what_others_installed_meanwhile_is_theirs(host: Host) -> None:
+    host.has(*BY_MANAGER["apt-get"]).say(
+        known=["nftables"], brings={"nftables": ["nft"]}, meanwhile=["figlet"]
+    )
+    assert packages.install({"needs": ["nft"]}, host.call)["installed"] == ["nftables", "nftables-lib"]
+    packages.remove({}, host.call)
+    assert host.read("here") == ["base", "figlet"]
+
+
+def test_a_source_out_of_reach_is_told_and_is_no_reason_not_to_try(host: Host) -> None:
+    host.has(*BY_MANAGER["apt-get"]).say(known=["nftables"], brings={"nftables": ["nft"]}, unreadable=True)
+    assert packages.install({"needs": ["nft"]}, host.call)["installed"]
+    assert any("no Release file" in text for text in host.told)
+
+
+def test_what_could_not_be_removed_for_another_reason_stays_known_as_ours(host: Host) -> None:
+    host.has(*BY_MANAGER["apt-get"]).say(known=["nftables"], brings={"nftables": ["nft"]})
+    packages.install({"needs": ["nft"]}, host.call)
+    host.say(stuck=True)
+    with pytest.raises(protocol.Refused, match="locked by another process"):
+        packages.remove({}, host.call)
+    host.say(stuck=False)
+    assert packages.remove({}, host.call)["removed"] == ["nftables", "nftables-lib"]
+
+
+def test_removing_waits_for_another_package_manager(host: Host, monkeypatch: pytest.MonkeyPatch) -> None:
+    host.has(*BY_MANAGER["apt-get"]).say(known=["nftables"], brings={"nftables": ["nft"]})
+    packages.install({"needs": ["nft"]}, host.call)
+    monkeypatch.setattr(packages, "WAIT_S", 0.5)
+    with held(host.lock), pytest.raises(protocol.Refused) as caught:
+        packages.remove({}, host.call)
+    assert caught.value.kind == "busy"
+    assert packages.remove({}, host.call)["removed"] == ["nftables", "nftables-lib"]
+
+
+def test_the_systems_own_apache_loads_nothing_new(host: Host) -> None:
+    mods = host.folder / "mods-enabled"
+    (mods / "status.load").symlink_to("/etc/hostname")
+    host.has(*BY_MANAGER["apt-get"]).say(
+        known=["libapache2-mod-svn"],
+        brings={"libapache2-mod-svn": ["mod_dav_svn.so"]},
+        links=[str(mods / "dav.load"), str(mods / "dav_svn.load")],
+    )
+    packages.install({"needs": ["mod_dav_svn"]}, host.call)
+    assert [path.name for path in mods.iterdir()] == ["status.load"]
+
+
+HOLDING = """
+import fcntl, sys
+file = open(sys.argv[1], "r+")
+fcntl.lockf(file, fcntl.LOCK_EX)
+print(flush=True)
+input()
+"""
+
+
+@contextmanager
+def held(path: Path) -> Iterator[Callable[[], None]]:
+    """Another process has the lock until it is let go."""
+    process = subprocess.Popen(
+        [sys.executable, "-c", HOLDING, str(path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    )
+    assert process.stdout is not None
+    process.stdout.readline()
+    try:
+        yield process.kill
+    finally:
+        process.kill()
+        process.communicate()
 
 
 def test_a_package_that_does_not_bring_its_program_is_told(host: Host) -> None:

@@ -55,6 +55,7 @@ OUTSIDE = [
     "http://s/other/project/branchlab-scratch/run-1a2b3c4d/x",
     "http://s/svn/project/BRANCHLAB-scratch/run-1a2b3c4d/x",
     "https://s/svn/project/branchlab-scratch/run-1a2b3c4d/x",
+    "https://s:80/svn/project/branchlab-scratch/run-1a2b3c4d/x",
     "svn://s/svn/project/branchlab-scratch/run-1a2b3c4d/x",
     "file:///svn/project/branchlab-scratch/run-1a2b3c4d/x",
     "http://u:p@s/svn/project/branchlab-scratch/run-1a2b3c4d/x",
@@ -63,6 +64,9 @@ OUTSIDE = [
     "http:///svn/project/branchlab-scratch/run-1a2b3c4d/x",
     "^/project/branchlab-scratch/run-1a2b3c4d/x",
     "/svn/project/branchlab-scratch/run-1a2b3c4d/x",
+    f"{PLACE}/!svn/x",
+    f"{PLACE}/%21SVN/x",
+    "http://[s/svn/project/branchlab-scratch/run-1a2b3c4d/x",
     f"{PLACE}/x\n",
     f" {PLACE}/x",
     "",
@@ -164,3 +168,28 @@ def test_what_is_made_on_the_server_is_never_run_on_somebodys_own() -> None:
     driver = vcs.driver("subversion").confined(PLACE)
     with pytest.raises(BadInput, match="another program than svn"):
         driver.data({**HOLES, "repository": "/r", "dump": "/d"})
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "http://joe:s3cret@s/x",
+        "ftp://joe:s3cret@s/x",
+        "//joe:s3cret@s",
+        "http://joe:s3cret@s:99999/x",
+        "http://s3cret@[s",
+    ],
+)
+def test_no_message_repeats_a_password(url: str) -> None:
+    with pytest.raises(BadInput, match="has a user or a password in it") as caught:
+        places.address(url)
+    assert "s3cret" not in str(caught.value)
+    assert "joe" not in str(caught.value)
+
+
+def test_a_place_that_was_taken_away_is_not_made_anew() -> None:
+    copy = ["svn", "copy", "--message", "x", "http://s/svn/project/trunk@5", f"{PLACE}/trial-1"]
+    places.refuse_change(copy, "", PLACE)
+    with pytest.raises(BadInput, match="with --parents it would make a place anew"):
+        places.refuse_change([*copy[:2], "--parents", *copy[2:]], "", PLACE)
+    places.refuse_change(["svn", "mkdir", "--parents", "/tmp/copy/a/b"], "", PLACE)

@@ -486,9 +486,11 @@ def test_the_scan_for_leaks_finds_one(tmp_path: Path) -> None:
 @pytest.fixture
 def fresh(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     credentials.handed_over.cache_clear()
+    credentials._first_line.cache_clear()
     monkeypatch.setattr(credentials, "stored", lambda name: None)
     yield
     credentials.handed_over.cache_clear()
+    credentials._first_line.cache_clear()
 
 
 def handed(data: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -552,6 +554,7 @@ def test_a_person_is_asked_once_and_again_after_a_wrong_answer() -> None:
 
 def test_a_keyring_that_hangs_or_fails_is_none_within_two_seconds(monkeypatch: pytest.MonkeyPatch) -> None:
     credentials.handed_over.cache_clear()
+    credentials._first_line.cache_clear()
     for name in ("DISPLAY", "WAYLAND_DISPLAY"):
         monkeypatch.delenv(name, raising=False)
     over = threading.Event()

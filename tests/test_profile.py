@@ -459,9 +459,35 @@ def test_a_repository_as_it_is_is_read_with_its_scratch_place() -> None:
     assert parsed(reading).experiment().scratch is None
 
 
+def test_a_proxy_of_the_users_own_may_want_a_user() -> None:
+    url = 'url = "http://proxy.office.example.com:8081"'
+    text = GOOD.replace(url, f'{url}\nuser = "joe"')
+    assert parsed(text).lab.one(Role.PROXY).user == "joe"
+    for wrong in (
+        text.replace('user = "joe"', 'user = "joe"\nservices = "/srv/branchlab"'),
+        GOOD.replace('role = "client"', 'role = "client"\nuser = "joe"', 1),
+    ):
+        assert any("only a proxy that is used as it is asks for a `user`" in line for line in refused(wrong))
+
+
+def test_a_repository_as_it_is_may_want_a_user_and_speak_https() -> None:
+    asked = parsed(OWN.replace("vcs =", 'user = "anna"\nvcs =')).experiment()
+    assert (asked.user, asked.ca) == ("anna", None)
+    text = OWN.replace("http://svn", "https://svn").replace("vcs =", 'ca = "/etc/ssl/company.pem"\nvcs =')
+    states = next(line for line in text.splitlines() if line.startswith("states ="))
+    text = text.replace(states, 'states = ["disabled"]')
+    asked = parsed(text).experiment()
+    assert (asked.user, asked.ca) == (None, "/etc/ssl/company.pem")
+
+
 @pytest.mark.parametrize(
     ("old", "new", "told"),
     [
+        ("vcs =", 'ca = "/company.pem"\nvcs =', "experiments.1.ca: the repository is not on https"),
+        ("vcs =", 'ca = "company.pem"\nvcs =', "experiments.1.ca: `company.pem` is no"),
+        ("vcs =", 'user = "anna:secret"\nvcs =', "is no name of a user"),
+        ("vcs =", 'user = "--password"\nvcs =', "is no name of a user"),
+        ("vcs =", 'data = "quick"\nuser = "anna"\nvcs =', 'experiments.1.user: data = "quick" makes a'),
         (
             'scratch = "',
             '# "',
@@ -483,6 +509,10 @@ def test_a_repository_as_it_is_is_read_with_its_scratch_place() -> None:
         ("http://svn", "https://svn", "over https can be cached"),
         ("http://svn", "svn://svn", "is no http address"),
         ("http://svn", "http://anna:secret@svn", "has a user or a password in it"),
+        ("http://svn", "http://anna:secret@svn:70000", "has a user or a password in it"),
+        ("http://svn", "https://anna:secret@svn", "over https can be cached"),
+        ("http://svn", "http://anna:secret{@svn", "has a brace too many"),
+        ("/project/lab", "/project/!svn/lab", "is where a Subversion server keeps its own"),
         ("/project/trunk", "/project/trunk?p=5", "has no ? and no #"),
         ("/project/trunk", "/project/trunk#x", "has no ? and no #"),
         ("/project/trunk", "/project/../trunk", "is no plain name of a folder"),
@@ -502,6 +532,24 @@ def test_a_repository_as_it_is_is_refused_with_line_and_cure(old: str, new: str,
     lines = refused(OWN.replace(old, new, 1))
     assert any(told in line for line in lines), lines
     assert not any("secret" in line for line in lines)
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ('"http://proxy.office.example.com:8081"', '"http://me:s3cret@proxy.example.com:8081"'),
+        ('"http://proxy.office.example.com:8081"', '"http://me:s3cret@proxy.example.com:8081/x y"'),
+        ('ssh = "desk-1"', 'ssh = "joe:s3cret@desk-1"'),
+        ('ssh = "desk-1"', 'ssh = "joe:s3@cret@desk-1:22"'),
+        ('ssh = "desk-1"', 'ssh = "joe:s3cret@::1"'),
+        ('"http://{server}/svn/trunk"', '"http://me:s3cret@{server}/svn/trunk"'),
+    ],
+)
+def test_a_password_in_a_profile_is_refused_and_never_repeated(old: str, new: str) -> None:
+    assert old in GOOD
+    lines = refused(GOOD.replace(old, new, 1))
+    assert lines
+    assert not any("cret" in line for line in lines), lines
 
 
 def test_neither_data_nor_a_repository_is_no_experiment() -> None:

@@ -67,7 +67,7 @@ def joined(monkeypatch: pytest.MonkeyPatch) -> list[Connected]:
 
     @contextmanager
     def reach(lab: Lab, stop: Stop, **given: Any) -> Iterator[tuple[Connected, ...]]:
-        yield tuple(hosts)
+        yield tuple(one for one in hosts if one.host in lab.hosts)
 
     monkeypatch.setattr(provisioning, "connected", reach)
     monkeypatch.setattr(passwords, "signed_in", lambda lab: None)
@@ -130,6 +130,21 @@ def test_what_is_missing_is_installed_and_told_and_then_nothing_is(joined: list[
     assert root(joined[1]).args("packages.install") == []
     again = provisioning.provision(lab_of(joined), Stop(), lambda *words: None)
     assert again == {"server": [], "desk": []}
+
+
+def test_only_hosts_that_are_named_are_reached_and_still_need_what_the_whole_lab_asks(
+    joined: list[Connected],
+) -> None:
+    server, desk = Debian(["nft", "tc"]), Debian(["svn"], known=False)
+    joined += office(server, desk)
+    lab = lab_of(joined)
+    (found,) = provisioning.look(lab, only=("server",))
+    assert found.needs == ("tc", "nft")
+    came = provisioning.provision(lab, Stop(), lambda *words: None, only=("server",))
+    assert came == {"server": ["iproute2", "nftables"]}
+    assert root(joined[1]).args("packages.look") == []
+    gone = provisioning.unprovision(lab, Stop(), lambda *words: None, only=("server",))
+    assert gone == {"server": ["removed: iproute2", "removed: nftables"]}
 
 
 def test_one_host_that_cannot_be_helped_keeps_all_as_they_are(joined: list[Connected]) -> None:

@@ -111,7 +111,11 @@ def own(lab: embedded.Embedded) -> Iterator[Path]:
             "kind": "caching-proxy",
             "folder": str(folder),
             "port": OWN_PORT,
-            "options": {"engine": "nginx", "allow": [one.address for one in lab.lab.hosts]},
+            "options": {
+                "engine": "nginx",
+                "allow": [one.address for one in lab.lab.hosts],
+                "origins": [lab.lab.one(Role.SERVER).address],
+            },
         }
     )
     text = nginx.text(asked, grounds.User("root", 0, 0) if os.geteuid() == 0 else None)

@@ -55,6 +55,9 @@ def test_every_change_has_its_end_and_says_how_long_it_can_stay() -> None:
     assert not any("nftables" in row[0] for row in rows("desk", text))  # nothing is done there as root
     assert "TCP 80 for the repository" in of("server", text)
     assert "TCP 3128 for the proxy" in of("proxy", text)
+    office = "198.51.100.2, 198.51.100.11, 2001:db8::11 alone (behind NAT: the address seen for them)"
+    assert f"for the repository, answering this host and {office}" in of("server", text)
+    assert f"answering {office}, and going to the repository's host on port 80 alone" in of("proxy", text)
 
 
 def test_the_page_has_what_a_board_asks_for() -> None:

@@ -14,7 +14,7 @@ from stand_in_hosts import Args, Verb, connected
 
 from lab import embedded, machines
 from lab.embedded import Embedded
-from lab.errors import AgentRefused, HostTrouble
+from lab.errors import AgentRefused, HostTrouble, Stopped
 from lab.model import Cache, Host, Lab, Line, Role
 from lab.rig import checking
 from lab.rig import hosts as rig_hosts
@@ -115,6 +115,34 @@ def test_what_is_missing_is_named_with_its_package(role: Role, tool: str, packag
     assert "branchlab provision" in missing[0].advice
     assert f" {package}" in missing[0].command
     assert missing[0].command.startswith("apt-get ")
+
+
+def test_only_what_packages_cure_says_so() -> None:
+    found = seen(Role.SERVER, without="tc", services="/srv/lab", root="none")
+    assert [one.text for one in found if one.packages] == [f"{NAMES['tc']} is missing"]
+    assert len([one for one in found if not one.ok]) == 2
+
+
+def test_check_tells_each_host_before_and_is_left_between_two(monkeypatch: pytest.MonkeyPatch) -> None:
+    def unreachable(lab: Lab, stop: Stop, **given: Any) -> Any:
+        raise HostTrouble("no answer", host=lab.hosts[0].name)
+
+    monkeypatch.setattr(checking, "connected", unreachable)
+    lab = Lab(name="office", hosts=tuple(Host(name=n, role=Role.CLIENT, ssh=n) for n in ("one", "two")))
+    said: list[str] = []
+    found = checking.check(lab, None, stop=Stop(), say=said.append)
+    assert said == ["one", "two"]
+    assert [(one.host, one.ok) for one in found] == [("one", False), ("two", False)]
+    stop = Stop()
+
+    def first(name: str) -> None:
+        said.append(name)
+        stop.request()
+
+    said.clear()
+    with pytest.raises(Stopped):
+        machines.check(lab, None, stop=stop, say=first)
+    assert said == ["one"]
 
 
 @pytest.mark.parametrize(("role", "tool"), [(Role.PROXY, "apache2"), (Role.SERVER, "svnadmin")])
@@ -303,3 +331,53 @@ def test_revert_tries_every_host_and_then_names_the_one_out_of_reach(lab: Embedd
     assert "router" in str(caught.value)
     assert "server: 0 taken back" in str(caught.value)
     assert caught.value.advice
+
+
+# ---- ports of services of our own
+
+
+def ports(taken: list[str], *leases: Args) -> list[Checked]:
+    told: dict[str, Verb] = {
+        "leases": lambda args: {"leases": list(leases)},
+        "service.port": lambda args: {"taken": taken},
+    }
+    cache = Cache(kind="squid", folder="/var/cache/lab")
+    hosts = [
+        connected("server", Role.SERVER, told, address="198.51.100.1", services="/srv/lab"),
+        connected("proxy", Role.PROXY, told, address="198.51.100.2", services="/srv/lab", cache=cache),
+        connected("desk", Role.CLIENT, told, address="198.51.100.11"),
+    ]
+    return list(checking._ports(experiment(), hosts, ()))
+
+
+def test_a_port_that_a_service_of_our_own_needs_and_somebody_has_is_trouble() -> None:
+    assert [(one.host, one.grade) for one in ports([])] == [("server", "ok"), ("proxy", "ok")]
+    server, proxy = ports(["0.0.0.0", "::"])  # noqa: S104
+    assert (server.grade, proxy.grade) == ("trouble", "trouble")
+    assert "port 80, which BranchLab's own svn-server would listen on, is taken" in server.text
+    assert "somebody listens on 0.0.0.0, ::" in server.text
+    assert 'repository = "http://{server}:PORT/' in server.advice
+    assert "url = " in proxy.advice
+    assert server.command == "ss -ltnp 'sport = :80'"
+
+
+def test_a_runs_own_service_is_not_told_as_somebody_elses() -> None:
+    assert ports(["0.0.0.0"], {"alive": True}) == []  # noqa: S104
+
+
+@pytest.mark.lab
+def test_check_tells_of_a_server_that_listens_where_ours_would(lab: Embedded) -> None:
+    serving = (
+        "import socket, time; s = socket.create_server(('::', 80), family=socket.AF_INET6, dualstack_ipv6=True);"
+        " time.sleep(300)"
+    )
+    real_runs.on(lab.folder, "server", f'setsid python3 -c "{serving}" >/dev/null 2>&1 </dev/null &')
+    try:
+        end = time.monotonic() + 60
+        while True:
+            found = [one for one in machines.check(lab.lab, experiment()) if "svn-server" in one.text]
+            if not found[0].ok or time.monotonic() > end:
+                break
+    finally:
+        real_runs.kill(n for n, line in real_runs.inhabitants(lab.folder).items() if "dualstack_ipv6" in line)
+    assert [(one.host, one.ok, "port 80" in one.text) for one in found] == [("server", False, True)]

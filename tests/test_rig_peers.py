@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import tempfile
 from pathlib import Path
 from typing import Any
 
 import pytest
+import real_runs
 import routed
 from routed import OFFICE, Routed
 from stand_in_hosts import connected as stand_in
 
 from lab.errors import AgentRefused, HostLacks
+from lab.events import Outcome, Standing
 from lab.model import Line, Role
 from lab.rig import checking, peers
 from lab.rig.doubts import doubts
@@ -160,6 +163,22 @@ def test_two_hosts_behind_one_address_are_found_and_the_cure_works(tmp_path: Pat
             assert moved["client>server"] >= 128_000
             assert moved["server>client"] >= 256_000
             assert moved["proxy>server"] == 0
+
+
+@pytest.mark.lab
+def test_a_server_of_our_own_lets_in_whom_nat_hides(tmp_path: Path) -> None:
+    # Where Apache's own user finds its way, unlike in the folders of pytest.
+    with (
+        tempfile.TemporaryDirectory(prefix="branchlab-test-", dir="/run") as services,
+        routed.office(tmp_path, (4,), powerless=False) as bed,
+    ):
+        Path(services).chmod(0o755)
+        masquerade(bed)
+        rights = {"c1": "direct", "proxy": "direct", "server": "direct"}
+        lab = bed.lab(line="office", services=f"{services}/lab", **rights)
+        run = real_runs.ran(lab, real_runs.experiment(lines=(LINE,), attempts=1), tmp_path / "run.branchlab")
+        assert run.last_word.outcome is Outcome.DONE, run.last_word
+        assert [one.standing for one in run.trials] == [Standing.KEPT], [one.reason for one in run.trials]
 
 
 @pytest.mark.lab

@@ -138,22 +138,28 @@ OWN: dict[str, Any] = {
 def test_what_changes_a_repository_of_the_users_own_is_said_with_the_place() -> None:
     plan = told(**OWN, operations=OPERATIONS, attempts=3, warm_up=1)
     place = "http://svn.example.com/p/branchlab-scratch/run-TOKEN"
-    changing = [text for text in plan["desk"] if any(f"svn {word} " in text for word in ("copy", "delete"))]
+    first, changing = (
+        plan["desk"][0],
+        [text for text in plan["desk"] if text.startswith(("svn copy", "svn delete"))],
+    )
+    assert "svn mkdir" in first
+    assert changing.pop(0) == f"svn delete --message TEXT {place}/try"
+    assert not any("--parents" in text for text in plan["desk"])
     assert changing[0].endswith(f"http://svn.example.com/p/trunk@REVISION {place}/work")
     assert changing[1].endswith(f"{place}/trial-N")
     assert changing[2] == plan["desk"][-1] == f"svn delete --message TEXT {place}"
     assert "files.copy source=SCRATCH/lockable target=SCRATCH/work" in plan["desk"]
     assert any(f"{place}/work@HEAD SCRATCH/lockable" in text for text in plan["desk"])
-    # Three states of Check-In, three attempts each, two revisions each; the fill; the folder and its end.
-    assert any(f"add {3 * 3 * 2 + 2 + 2} revisions at least" in text for text in plan["server"])
+    # Three states of Check-In, three attempts each, two revisions each; the fill; folder, its test, copy and end.
+    assert any(f"add {3 * 3 * 2 + 2 + 4} revisions at least" in text for text in plan["server"])
 
 
 @pytest.mark.parametrize(
     ("changes", "added"),
     [
-        ({"operations": ("check-in",), "states": (DISABLED,), "attempts": 3, "warm_up": 1}, 8),
-        ({"operations": ("check-out",), "states": (DISABLED,), "attempts": 3}, 2),
-        ({"operations": ("check-out", "get"), "states": (DISABLED, FULL)}, 2),
+        ({"operations": ("check-in",), "states": (DISABLED,), "attempts": 3, "warm_up": 1}, 10),
+        ({"operations": ("check-out",), "states": (DISABLED,), "attempts": 3}, 4),
+        ({"operations": ("check-out", "get"), "states": (DISABLED, FULL)}, 4),
         ({"operations": ("get", "history")}, 0),
         ({"operations": OPERATIONS, "data": "quick"}, 0),
     ],

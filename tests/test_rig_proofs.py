@@ -119,6 +119,11 @@ def ended(**told: Any) -> Evidence:
         (evidence(logs=Logs(None, None), moved=PAST), "path", "bypassed"),
         (evidence(logs=Logs(None, LogCount(requests=9, hits=99, misses=50, hit_bytes=1))), "path", "149 of the 150"),
         (evidence(trial=trial(full=90), found=Found(90.0, 135, 1, ())), "path", "served 150 objects, and 135 were"),
+        (
+            without_proxy(content_bytes=600_000, moved=moved(client_server=900, server_client=1_100)),
+            "path",
+            "client and server exchanged 2,000 bytes, and what was fetched holds 600,000: it came from another host",
+        ),
         (without_proxy(moved=THROUGH), "path", "the proxy was used (414,000 bytes) though it was disabled"),
         (evidence(moved=Reading({**THROUGH.arrived, "server>proxy": -1}, THROUGH.sent)), "counters", "ran backwards"),
         (evidence(moved=Reading(THROUGH.arrived, {**THROUGH.sent, "client>proxy": -1})), "counters", "ran backwards"),
@@ -180,3 +185,14 @@ def test_without_a_log_the_counters_tell_served_from_relayed() -> None:
 
 def test_disabled_is_one_state_for_all() -> None:
     assert without_proxy().trial.treatment.state == DISABLED
+
+
+def test_how_little_may_come_from_the_server_is_told_of_what_was_counted_and_fetched_only() -> None:
+    little = moved(client_server=900, server_client=1_100)
+    for given in (
+        without_proxy(content_bytes=100_000, moved=little),
+        without_proxy(content_bytes=0, moved=little),
+        without_proxy(content_bytes=600_000, moved=little, traffic_class=TrafficClass.SERVER),
+        without_proxy(content_bytes=600_000, moved=Reading({}, {})),
+    ):
+        assert not [proof for proof in failed(proofs(given)) if proof.name == "path"]

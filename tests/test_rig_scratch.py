@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import subprocess
 import time
 from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import own_repository
@@ -16,15 +20,29 @@ from own_repository import PORT, Repository
 from real_runs import EMPTY, FULL, Hosts, Ran, experiment
 
 from lab import embedded, runner, vcs
+from lab.analysis.summary import summarised
+from lab.cli import scratch_places, story
 from lab.embedded import Embedded
-from lab.errors import BadInput, LabError
-from lab.events import CommandStarted, DataMeasured, Event, Outcome, RunFinished, Standing
+from lab.errors import AgentRefused, BadInput, LabError
+from lab.events import (
+    CommandStarted,
+    DataMeasured,
+    Event,
+    HostChanged,
+    Noted,
+    Outcome,
+    RunFinished,
+    Standing,
+    TrialFinished,
+)
 from lab.machines import Machines
 from lab.model import DISABLED, OPERATIONS, Change, Experiment, Line, Role
+from lab.profile import load
 from lab.rig import planning, scratch
 from lab.rig.hosts import connected
 from lab.rig.scratch import Own
 from lab.stop import Stop
+from ssh_agents import apache
 
 pytestmark = [
     pytest.mark.lab,
@@ -205,13 +223,200 @@ def test_a_server_on_which_nobody_can_lock_is_found_out_before_any_trial(lab: Em
         assert "locks no file in the scratch place" in last.reason, last
         assert "only locks for users who have a name" in last.advice
         assert not [event for event in seen if isinstance(event, CommandStarted)]
-        assert free.newest() == newest + 2
+        assert free.newest() == newest + 4
         committed = own(
             repository=f"{url}/trunk", scratch=f"{url}/branchlab-scratch", operations=("check-in",)
         )
         *_, last = runner.run(committed, Machines(lab.lab), Stop())
         assert isinstance(last, RunFinished)
         assert last.outcome is Outcome.DONE
+
+
+# What a server does that nobody expects
+
+
+@contextmanager
+def configured(repository: Repository, text: str) -> Iterator[None]:
+    """The user's Apache with these lines more, for as long as inside."""
+    home = repository.folder.parent / "apache"
+    config = home / "httpd.conf"
+    before = config.read_text("utf-8")
+    modules = Path(next(iter(apache.modules("svn-server").values()))).parent
+    try:
+        config.write_text(f'{before}\nLoadModule alias_module "{modules}/mod_alias.so"\n{text}\n', "utf-8")
+        _restarted(home)
+        yield
+    finally:
+        config.write_text(before, "utf-8")
+        _restarted(home)
+
+
+def _restarted(home: Path) -> None:
+    """Until every process of the earlier configuration is gone."""
+    (number,) = _servers(home, parents=True)
+    old = _servers(home, parents=False)
+    os.kill(number, signal.SIGHUP)
+    end = time.monotonic() + real_runs.PATIENCE_S
+    while set(old) & set(_servers(home, parents=False)) or not _servers(home, parents=False):
+        assert time.monotonic() < end
+        time.sleep(0.05)
+
+
+def _servers(home: Path, *, parents: bool) -> list[int]:
+    numbers = {}
+    for path in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):
+            if f"{home}/httpd.conf" in (path / "cmdline").read_text("utf-8"):
+                numbers[int(path.name)] = int(
+                    (path / "stat").read_text("utf-8").rpartition(")")[2].split()[1]
+                )
+    numbers = {
+        one: parent
+        for one, parent in numbers.items()
+        if b"apache" in _program(one) or b"httpd" in _program(one)
+    }
+    return [one for one, parent in numbers.items() if (parent not in numbers) is parents]
+
+
+def _program(number: int) -> bytes:
+    with suppress(OSError):
+        return Path(f"/proc/{number}/comm").read_bytes()
+    return b""
+
+
+def test_a_server_that_sends_on_to_another_host_is_refused_in_everything(
+    lab: Embedded, there: Repository
+) -> None:
+    with own_repository.served(lab, port=PORT + 2) as other:
+        # As it would be on another host; the port alone is another site already.
+        elsewhere = f"http://{lab.lab.one(Role.SERVER).address}:{PORT + 2}/svn"
+        newest = other.newest(), there.newest()
+        with configured(there, f"Redirect permanent /moved {elsewhere}"):
+            moved = f"http://{{server}}:{PORT}/moved"
+            wanted = own(repository=f"{moved}/trunk", scratch=f"{moved}/branchlab-scratch")
+            for deed in (scratch.make, scratch.remove, scratch.revert):
+                with pytest.raises(BadInput, match=f"is sent on to {elsewhere}/trunk"):
+                    deed(lab.lab, wanted, DRIVER)
+            with pytest.raises(BadInput, match="is sent on to"):
+                looked(lab, replace(wanted, operations=("get",), scratch=None))
+            assert "is sent on to" in failed(lab, wanted).reason
+        with configured(there, f"Redirect permanent /svn/gone {elsewhere}/branches"):
+            for deed in (scratch.make, scratch.remove):
+                with pytest.raises(BadInput, match=f"is sent on to {elsewhere}/branches"):
+                    deed(lab.lab, own(scratch=f"{URL}/gone"), DRIVER)
+        assert (other.newest(), there.newest()) == newest
+
+
+def test_a_place_that_is_withdrawn_ends_the_run_and_is_not_made_anew(
+    lab: Embedded, marked: Repository
+) -> None:
+    place = own(scratch=f"{URL}/withdrawn", operations=("check-in",), attempts=3)
+    scratch.make(lab.lab, place, DRIVER)
+    stop, seen = Stop(), []
+    newest = 0
+    for event in runner.run(place, Machines(lab.lab), stop):
+        seen.append(event)
+        if isinstance(event, TrialFinished) and not newest:
+            marked.svn("delete", "-m", "not any more", "/withdrawn")
+            newest = marked.newest()
+    last = seen[-1]
+    assert isinstance(last, RunFinished)
+    assert last.outcome is Outcome.FAILED
+    assert "is gone: somebody deleted it" in last.reason
+    assert len([event for event in seen if isinstance(event, TrialFinished)]) == 1
+    assert marked.newest() == newest
+    assert "withdrawn/" not in marked.names()
+
+
+DENIED = "<Location /svn>\n<Limit DELETE>\nRequire all denied\n</Limit>\n</Location>"
+
+
+def test_a_server_that_deletes_nothing_is_found_out_before_the_copy(
+    lab: Embedded, marked: Repository
+) -> None:
+    newest = marked.newest()
+    with configured(marked, DENIED):
+        *seen, last = runner.run(own(), Machines(lab.lab), Stop())
+        assert isinstance(last, RunFinished)
+        assert "lets nothing be deleted in the scratch place" in last.reason
+        assert "/run-" in last.left
+        assert not [event for event in seen if isinstance(event, CommandStarted)]
+        assert marked.newest() == newest + 1
+        (left,) = scratch.left(lab.lab, own(), DRIVER)
+    assert scratch.revert(lab.lab, own(), DRIVER)[0].startswith(f"{left} was deleted")
+    assert scratch.left(lab.lab, own(), DRIVER) == []
+
+
+def test_a_folder_that_cannot_be_removed_is_told_and_the_code_is_not_0(
+    lab: Embedded, marked: Repository, tmp_path: Path
+) -> None:
+    with ExitStack() as stack:
+        seen = []
+        for event in runner.run(own(operations=("check-out",)), Machines(lab.lab), Stop()):
+            seen.append(event)
+            if isinstance(event, TrialFinished):
+                stack.enter_context(configured(marked, DENIED))
+        last, summary = seen[-1], summarised(seen)
+        assert isinstance(last, RunFinished)
+        assert last.outcome is Outcome.DONE, last
+        assert summary.complete
+        assert "stays there until the next run or `branchlab revert`" in last.left
+        assert story.code_of(summary) == 1
+        (noted,) = (event for event in seen if isinstance(event, Noted) and event.grade == "trouble")
+        assert noted.text == last.left
+        path = real_runs.profile(lab.profile_path, tmp_path / "own.toml", PROFILE)
+        (found,) = scratch_places.left(lab.lab, load(path).experiments[0])
+        assert (found.ok, "left in the repository: http" in found.text) == (False, True)
+    assert scratch.revert(lab.lab, own(), DRIVER)
+
+
+PROFILE = f"""
+[[experiments]]
+name = "own"
+repository = "{URL}/trunk"
+scratch = "{URL}/lab/branchlab-scratch"
+lines = ["64/128 kbit/s"]
+states = ["disabled"]
+"""
+
+
+def test_a_folder_of_another_clients_run_is_left_alone_while_that_may_live(
+    lab: Embedded, marked: Repository
+) -> None:
+    folder = "/lab/branchlab-scratch/run-0a1b2c3d"
+    marked.svn("mkdir", "-m", "as another client would", folder)
+    url = marked.folder.as_uri()
+    mark = [
+        "svnmucc",
+        "-m",
+        "by hand",
+        "propset",
+        scratch.RUN_MARK,
+        "0123456789abcdef joe on desk-9",
+        url + folder,
+    ]
+    subprocess.run(mark, check=True, capture_output=True)
+    newest = marked.newest()
+    with pytest.raises(AgentRefused, match="a run of joe on desk-9 may still go on") as caught:
+        looked(lab, own())
+    assert caught.value.kind == "busy"
+    assert "may still go on" in failed(lab, own()).reason
+    with pytest.raises(AgentRefused, match="may still go on"):
+        scratch.revert(lab.lab, own(), DRIVER)
+    # What only reads is not concerned.
+    assert looked(lab, own(operations=("get",))) is not None
+    assert (marked.newest(), marked.names("/lab/branchlab-scratch")) == (newest, ["run-0a1b2c3d/"])
+    (told,) = scratch.revert(lab.lab, own(), DRIVER, force=True)
+    assert "run-0a1b2c3d was deleted" in told
+    # Nobody changed this one for long, by the server's dates, so that nobody can be there.
+    marked.svn("mkdir", "-m", "as another client would", folder)
+    subprocess.run(mark, check=True, capture_output=True)
+    (marked.folder / "hooks" / "pre-revprop-change").write_text("#!/bin/sh\n", "utf-8")
+    (marked.folder / "hooks" / "pre-revprop-change").chmod(0o755)
+    old = (datetime.now(UTC) - timedelta(days=2)).isoformat().replace("+00:00", "Z")
+    marked.svn("propset", "--revprop", "-r", str(marked.newest()), "svn:date", old, "/")
+    (told,) = scratch.revert(lab.lab, own(), DRIVER)
+    assert "run-0a1b2c3d was deleted" in told
 
 
 # A run
@@ -253,6 +458,20 @@ def test_a_run_changes_nothing_outside_of_its_place(whole: tuple[Ran, int], mark
     assert marked.locks() == []
     for _, trial in ran.of("check-out"):
         assert trial.output.count(" locked by user") == 20
+
+
+def test_the_account_of_a_run_names_what_was_changed_in_the_repository(whole: tuple[Ran, int]) -> None:
+    ran, newest = whole
+    told = [event for event in ran.events if isinstance(event, HostChanged) and "/run-" in event.what]
+    assert {event.host for event in told} == {"server"}
+    made, locks, added, gone = told
+    assert made.what.endswith(f"made in the repository, by revision {newest + 1}")
+    assert "20 files in" in locks.what
+    count = planning.revisions(own(operations=OPERATIONS, states=(DISABLED, EMPTY, FULL))) - 1
+    assert added.what.startswith(f"{count} revisions added below")
+    assert added.what.endswith(f"from {newest + 1} to {newest + count}")
+    assert gone.what.endswith(f"deleted with the locks in it, by revision {newest + count + 1}")
+    assert [event.undone for event in told] == [False, False, False, True]
 
 
 def test_a_run_that_only_reads_adds_no_revision(lab: Embedded, marked: Repository, tmp_path: Path) -> None:
@@ -310,14 +529,17 @@ attempts = 20
             assert (process.returncode, again in told) == (0, True), told + trouble
     assert marked.locks() == []
     newest = marked.newest()
-    marked.svn("copy", "-m", "another", "/trunk", "/lab/branchlab-scratch/run-11111111")
+    marked.svn("copy", "-m", "not ours", "/trunk", "/lab/branchlab-scratch/run-11111111")
     marked.svn("copy", "-m", "not ours", "/trunk", "/lab/branchlab-scratch/kept")
     newest += 2
+    # However it is named: no run made it.
     ran = real_runs.ran(lab.lab, own(), tmp_path / "next.branchlab")
     assert [trial.standing for trial in ran.trials] == [Standing.KEPT] * 2
-    assert (marked.names("/lab/branchlab-scratch"), marked.locks()) == (["kept/"], [])
-    assert marked.newest() == newest + planning.revisions(own()) + 1
-    marked.svn("delete", "-m", "not ours", "/lab/branchlab-scratch/kept")
+    there = ["kept/", "run-11111111/"]
+    assert (marked.names("/lab/branchlab-scratch"), marked.locks()) == (there, [])
+    assert marked.newest() == newest + planning.revisions(own())
+    for name in there:
+        marked.svn("delete", "-m", "not ours", f"/lab/branchlab-scratch/{name}")
 
 
 def _await_locks(repository: Repository) -> None:

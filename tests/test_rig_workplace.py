@@ -13,10 +13,12 @@ from stand_in_hosts import Args, Connection, agent, connected, office, root
 
 from lab import recipes, vcs
 from lab.errors import BadInput, HostTrouble, TrialFailed
-from lab.events import DataMeasured, ToolMeasured
+from lab.events import DataMeasured, HostChanged, Noted, ToolMeasured
 from lab.model import AS_IT_IS, DISABLED, Cache, Change, Experiment, ProxyState, Role, Treatment, Trial
+from lab.rig import services
 from lab.rig.hosts import Connected
 from lab.rig.logs import LogCount
+from lab.rig.peers import Seen
 from lab.rig.workplace import Workplace
 from lab.stop import Stop
 
@@ -116,14 +118,53 @@ def test_services_get_their_places_ports_and_whom_they_serve() -> None:
     (server,) = root(hosts[0]).args("service.start")
     assert (server["folder"], server["port"]) == ("/srv/lab/svn-server", 80)
     assert server["options"]["path"] == "/svn"
+    assert server["options"]["allow"] == ["198.51.100.11", "2001:db8::11", "198.51.100.12", "198.51.100.2"]
     (proxy,) = root(hosts[1]).args("service.start")
     assert (proxy["folder"], proxy["port"]) == ("/srv/proxy/caching-proxy", 8081)
     assert proxy["options"] == {
         "engine": "apache",
         "cache": "/var/cache/lab",
         "allow": ["198.51.100.11", "2001:db8::11", "198.51.100.12", "198.51.100.2"],
+        "origins": ["198.51.100.1"],
         "origin_ports": [80],
     }
+
+
+def served(seen: Sequence[Seen] = (), **changes: Any) -> tuple[Args, Args]:
+    """What server and proxy are asked to be; `changes` are of the server."""
+    hosts = hosts_of(Machine())
+    facts = changes.pop("facts", {})
+    hosts[0].host, hosts[0].facts = replace(hosts[0].host, **changes), facts
+    (_, server), (_, proxy) = services.wanted(hosts, experiment(repository="http://{server}/svn/trunk"), seen)
+    return server["options"], proxy["options"]
+
+
+def test_whom_nat_hides_is_let_in_under_the_address_that_is_seen() -> None:
+    seen = [
+        Seen("server", "desk", "198.51.100.11", "203.0.113.5", "198.51.100.11"),
+        Seen("server", "proxy", "198.51.100.2", "203.0.113.5", "198.51.100.2"),
+        Seen("server", "desk-2", "198.51.100.12", trouble="nobody answers"),
+        Seen("proxy", "desk", "198.51.100.11", "10.0.0.7", "10.0.0.7"),
+    ]
+    server, proxy = served(seen)
+    said = ["198.51.100.11", "2001:db8::11", "198.51.100.12", "198.51.100.2"]
+    assert server["allow"] == [*said, "203.0.113.5"]
+    assert proxy["allow"] == [*said, "10.0.0.7"]
+
+
+def test_the_server_listens_on_its_own_addresses_where_the_profile_has_them() -> None:
+    own = {"addresses": ["198.51.100.1", "10.1.1.1"]}
+    assert served(facts=own)[0]["listen"] == ["198.51.100.1"]
+    # Before a NAT, or where it does not tell, or if another of its addresses may be meant by a name.
+    assert served(facts={"addresses": ["10.1.1.1"]})[0]["listen"] == []
+    assert served()[0]["listen"] == []
+    hosts = hosts_of(Machine())
+    hosts[0].facts = own
+    named = experiment(repository="http://svn.example.com:8080/svn/trunk")
+    (_, server), (_, proxy) = services.wanted(hosts, named)
+    assert (server["options"]["listen"], server["port"]) == ([], 8080)
+    assert proxy["options"]["origins"] == ["198.51.100.1", "svn.example.com"]
+    assert proxy["options"]["origin_ports"] == [8080]
 
 
 def test_clear_stops_and_removes_everything_although_some_of_it_fails() -> None:
@@ -317,8 +358,12 @@ def test_an_ipv6_server_is_written_in_brackets() -> None:
 
 
 INFO = """<?xml version="1.0"?><info><entry kind="dir" revision="4711"><url>{url}</url><repository>
-<root>http://198.51.100.1/svn/project</root><uuid>12ab</uuid></repository></entry></info>"""
+<root>{root}</root><uuid>12ab</uuid></repository></entry></info>"""
 PLACE = "http://198.51.100.1/svn/project/lab"
+LONG_AGO = "<commit revision='1'><date>2008-01-01T00:00:00.000000Z</date></commit>"
+RUN = (
+    "<properties><target><property name='branchlab:run'>0123 alice on desk-7</property></target></properties>"
+)
 MARKED = "<properties><target><property name='branchlab:scratch'>12ab /lab</property></target></properties>"
 
 
@@ -343,23 +388,27 @@ class Somebodys(Machine):
         said = ""
         if args["argv"][1] == "info":
             url = self.belongs if target.startswith("/") else target.removesuffix("@")
-            said = INFO.format(url=url)
+            said = INFO.format(url=url, root=url.partition("/svn/")[0] + "/svn/project")
         elif args["argv"][1] == "proplist":
-            said = MARKED
+            said = MARKED if "run-" not in target else RUN
+        elif args["argv"][1] in ("commit", "delete"):
+            said = "Committed revision 4712.\n"
+        elif args["argv"][1] == "log":
+            said = "<log><logentry revision='4712'/><logentry revision='4714'/></log>"
         elif args["argv"][1] == "list":
-            there = ("run-0a1b2c3d", "notes")
-            said = f"<lists><list>{''.join(f'<entry><name>{name}</name></entry>' for name in there)}</list></lists>"
+            there = (f"<entry><name>{name}</name>{LONG_AGO}</entry>" for name in ("run-0a1b2c3d", "notes"))
+            said = f"<lists><list>{''.join(there)}</list></lists>"
         return {**word, "events": [("output", {"stream": "stdout", "text": said})]}
 
 
-def own_place(machine: Machine, **changes: Any) -> Workplace:
+def own_place(machine: Machine, hosts: Sequence[Connected] | None = None, **changes: Any) -> Workplace:
     asked = {
         "data": None,
         "repository": "http://{server}/svn/project/trunk",
         "scratch": "http://{server}/svn/project/lab",
         "operations": ("check-out", "check-in", "undo"),
     }
-    return place(machine, **{**asked, **changes})
+    return place(machine, hosts, **{**asked, **changes})
 
 
 def changing(machine: Machine) -> list[str]:
@@ -377,11 +426,15 @@ def test_a_repository_as_it_is_is_looked_at_first_and_its_place_cleared_and_fill
     list(one.set_up(Stop()))
     assert machine.ran[0].split()[:2] == ["svn", "info"]
     assert machine.services == ["caching-proxy"]  # no server of our own
-    left, work, *_ = changing(machine)
+    left, begin, tried, work, *_ = changing(machine)
     assert left == f"delete {PLACE}/run-0a1b2c3d"  # and not `notes`
+    assert begin.endswith("/place")
+    assert tried == f"delete {PLACE}/run-{one._token}/try"
+    assert not any("--parents" in words for words in machine.ran)
     assert work.startswith(f"copy {PLACE}/run-")
     assert work.endswith("/work")
-    checkouts = [words.split()[-2:] for words in machine.ran if words.startswith("svn checkout")]
+    empty, *checkouts = [words.split()[-2:] for words in machine.ran if words.startswith("svn checkout")]
+    assert empty[0] == PLACE
     assert checkouts[0] == ["http://198.51.100.1/svn/project/trunk@4711", checkouts[0][1]]
     assert checkouts[1][0] == work.removeprefix("copy ") + "@HEAD"
     assert checkouts[1][1].endswith("/lockable")
@@ -428,11 +481,21 @@ def test_a_working_copy_that_belongs_elsewhere_is_neither_locked_nor_committed(e
 
 def test_the_runs_folder_goes_at_the_end_also_when_making_it_failed() -> None:
     machine = Somebodys()
-    one = own_place(machine)
+    hosts = hosts_of(machine)
+    one = own_place(machine, hosts)
     list(one.set_up(Stop()))
     machine.ran.clear()
     one.clear()
     assert changing(machine) == [f"delete {PLACE}/run-{one._token}"]
+    told = [event for event in hosts[0].told if isinstance(event, HostChanged)]
+    assert [(event.host, event.undone) for event in told] == [
+        *[("server", True), ("server", False), ("server", False), ("server", False), ("server", True)]
+    ]
+    assert "run-0a1b2c3d was deleted" in told[0].what
+    assert "made in the repository, by revision 4712" in told[1].what
+    assert "are locked by each Check-Out" in told[2].what
+    assert told[3].what == f"2 revisions added below {PLACE}/run-{one._token}, from 4712 to 4714"
+    assert f"run-{one._token} deleted with the locks in it, by revision 4712" in told[4].what
     machine = Somebodys(fails={"svn copy": 1})
     one = own_place(machine)
     with pytest.raises(HostTrouble, match="svn could not do this"):
@@ -442,15 +505,16 @@ def test_the_runs_folder_goes_at_the_end_also_when_making_it_failed() -> None:
     assert machine.folders == []
 
 
-def test_a_folder_that_cannot_be_deleted_is_told_and_the_rest_is_cleared(
-    caplog: pytest.LogCaptureFixture,
-) -> None:
+def test_a_folder_that_cannot_be_deleted_is_told_as_trouble_and_the_rest_is_cleared() -> None:
     machine = Somebodys()
-    one = own_place(machine)
+    hosts = hosts_of(machine)
+    one = own_place(machine, hosts)
     list(one.set_up(Stop()))
     machine.fails = {"svn delete": 1}
     one.clear()
-    assert f"{PLACE}/run-{one._token} stays there until the next run" in caplog.text
+    (trouble,) = (told for told in hosts[0].told if isinstance(told, Noted))
+    assert f"{PLACE}/run-{one._token} stays there until the next run" in trouble.text
+    assert trouble.grade == "trouble"
     assert (machine.folders, machine.services) == ([], [])
 
 

@@ -77,7 +77,7 @@ def test_a_line_through_a_router_holds_is_counted_and_is_gone_afterwards(
             meter.start(Stop())
             assert line.apply(LINE, Stop()).matches(LINE)
             start = meter.read(Stop())
-            proved = line.prove(LINE, client_of(hosts), Stop())
+            proved = routed.proved(line, LINE, client_of(hosts))
             moved = meter.read(Stop()).since(start)
             assert doubts(proved).disproved == ()
             for asked, got in (

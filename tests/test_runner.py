@@ -9,6 +9,9 @@ import pytest
 from fake_testbed import FakeTestbed, small
 
 from lab import runner
+from lab.analysis.summary import summarised
+from lab.asking import Declined
+from lab.cli import story
 from lab.errors import BadInput, ConnectionLost, HostUnreachable, LabError, TrialFailed
 from lab.events import (
     Event,
@@ -203,6 +206,27 @@ def test_a_measured_trial_that_could_not_be_put_back_is_told_once_and_noted() ->
     assert [result.trial for result in results(events)] == list(range(1, TRIALS + 1))
     notes = [event for event in events if isinstance(event, Noted)]
     assert [(note.trial, note.grade, note.text) for note in notes] == [(2, "trouble", "locks are left")]
+
+
+def test_a_run_that_nobody_agreed_to_says_so_in_its_last_word() -> None:
+    events = told(FakeTestbed(opening=Declined("nobody agreed", advice="Agree.")))
+    assert (last(events).outcome, last(events).declined) == (Outcome.FAILED, True)
+    assert story.code_of(summarised(events)) == 2
+    other = told(FakeTestbed(opening=HostUnreachable("no answer")))
+    assert not last(other).declined
+    assert story.code_of(summarised(other)) == 3
+
+
+def test_what_could_not_be_taken_back_is_in_the_last_word_and_in_the_exit_code(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    notes = [Noted(text="a folder stays", grade="trouble"), Noted(text="by the way")]
+    assert story.code_of(summarised(told(FakeTestbed()))) == 0
+    monkeypatch.setattr(FakeTestbed, "account", lambda _: iter(notes))
+    events = told(FakeTestbed())
+    assert (last(events).outcome, last(events).left) == (Outcome.DONE, "a folder stays")
+    assert events[-3:-1] == notes
+    assert story.code_of(summarised(events)) == 1
 
 
 def test_a_defect_says_the_last_word_and_then_crashes() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import signal
+import socket
 import stat
 import subprocess
 import time
@@ -14,6 +15,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import netns
 import pytest
 import two_apaches
 from two_apaches import PROXY, SERVER, Promises, Services, free_port, place, repository, services
@@ -39,7 +41,7 @@ def both(folder: Path) -> Iterator[Services]:
 
 
 def proxy_args(below: Path, **changed: Any) -> dict[str, Any]:
-    options = {"allow": ["127.0.0.1"], "listen": [PROXY]}
+    options = {"allow": ["127.0.0.1"], "origins": [SERVER], "listen": [PROXY]}
     args = {
         "kind": "caching-proxy",
         "folder": str(below / "proxy"),
@@ -65,6 +67,13 @@ def proxy_args(below: Path, **changed: Any) -> dict[str, Any]:
         ({"options": {"allow": ["0.0.0.0/0"]}}, "no IP address"),
         ({"options": {"allow": ["127.0.0.1"], "config": "x"}}, "has no option 'config'"),
         ({"options": {"allow": ["127.0.0.1"], "origin_ports": ["80"]}}, "list of ports"),
+        ({"options": {"allow": ["127.0.0.1"]}}, "needs option origins"),
+        ({"options": {"allow": ["127.0.0.1"], "origins": ["10.0.0.0/8"]}}, "no IP address"),
+        ({"options": {"allow": ["127.0.0.1"], "origins": ["127.1"]}}, "no IP address"),
+        ({"options": {"allow": ["127.0.0.1"], "origins": ["fe80::1%a b"]}}, "no IP address"),
+        ({"options": {"allow": ["127.0.0.1"], "origins": ['a"1;']}}, "no IP address"),
+        ({"options": {"allow": ["127.0.0.1"], "origins": [".example.com"]}}, "no IP address"),
+        ({"kind": "svn-server", "options": {"repository": "/srv/a/b"}}, "svn-server needs option allow"),
         ({"options": {"allow": ["127.0.0.1"], "listen": ["eth0"]}}, "no IP address"),
     ],
 )
@@ -93,7 +102,7 @@ def test_a_folder_of_somebody_else_is_refused_and_kept(folder: Path) -> None:
 def test_a_cache_folder_with_other_things_in_it_keeps_its_owner(folder: Path) -> None:
     (folder / "photos").mkdir()
     (folder / "photos" / "cat").write_text("mine")
-    options = {"allow": ["127.0.0.1"], "cache": str(folder / "photos")}
+    options = {"allow": ["127.0.0.1"], "origins": [SERVER], "cache": str(folder / "photos")}
     with pytest.raises(Refused, match=r"none of BranchLab's caches"):
         service.start(proxy_args(folder, options=options), Promises().call())
     assert (folder / "photos" / "cat").stat().st_uid == os.geteuid()
@@ -247,13 +256,71 @@ def test_what_does_not_start_says_why_and_leaves_nothing(folder: Path) -> None:
         "kind": "svn-server",
         "folder": str(folder / "svn"),
         "port": free_port(SERVER),
-        "options": {"repository": str(repo), "listen": [SERVER]},
+        "options": {"repository": str(repo), "allow": ["127.0.0.1"], "listen": [SERVER]},
     }
     promises = Promises()
     with pytest.raises(Refused) as refused:
         service.start(args, promises.call())
     assert "99" in refused.value.text
     assert (promises.made, promises.held, (folder / "svn").exists(), apaches(folder)) == (1, {}, False, [])
+
+
+@needs_apache
+@lab
+def test_nobody_but_the_office_reads_or_writes_without_a_password(both: Services) -> None:
+    assert fetched(both.root + "/trunk/", source="127.0.0.1") == 200
+    for method in ("GET", "MKCOL", "OPTIONS", "PROPFIND", "REPORT", "PUT", "LOCK"):
+        assert fetched(both.root + "/trunk/new", source="127.0.0.9", method=method) == 403
+    # Who is let in hears what mod_dav_svn says of a folder made past any transaction.
+    assert fetched(both.root + "/trunk/new", source="127.0.0.1", method="MKCOL") == 409
+
+
+@needs_apache
+@lab
+def test_a_stranger_on_the_network_cannot_commit(folder: Path) -> None:
+    repo = repository(QUICK, folder / "repository")
+    url = "http://10.79.{}.1:8080/svn/trunk/new"
+    with netns.net() as net:
+        for number, name in enumerate(("server", "desk", "stranger")):
+            net.host(name)
+            if number:
+                net.tie(name, "eth0", "server", f"eth{number}")
+                net.address(name, "eth0", f"10.79.{number}.2/24")
+                net.address("server", f"eth{number}", f"10.79.{number}.1/24")
+        server = net.agent("server", privileged=True)
+        server.ask("lease.open", lease_s=300)
+        options = {"repository": str(repo), "allow": ["10.79.1.2"], "listen": ["10.79.1.1", "10.79.2.1"]}
+        args = {"kind": "svn-server", "folder": str(folder / "svn-server")}
+        server.ask("service.start", **args, port=8080, options=options)
+        words = ["svn", "mkdir", "-q", "--non-interactive", "--config-dir", str(folder / "config"), "-m", "x"]
+        told = net.run("stranger", *words, url.format(2), check=False)
+        new = ["svnlook", "tree", "-N", str(repo), "trunk"]
+        assert "new/" not in subprocess.run(new, check=True, capture_output=True, text=True).stdout, told
+        net.run("desk", *words, url.format(1))
+        assert "new/" in subprocess.run(new, check=True, capture_output=True, text=True).stdout
+        assert server.ask("service.stop", **args)["stopped"] > 0
+
+
+@lab
+@pytest.mark.parametrize("address", ["::", "::1", "127.0.0.1"])
+def test_a_port_taken_in_either_family_is_told_and_refused(folder: Path, address: str) -> None:
+    family = socket.AF_INET6 if ":" in address else socket.AF_INET
+    with socket.socket(family) as other:
+        if family == socket.AF_INET6:
+            other.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
+        other.bind((address, 0))
+        port = other.getsockname()[1]
+        asked = {"port": port}
+        assert service.port(asked, Promises().call()) == {"taken": []}
+        other.listen()
+        assert service.port(asked, Promises().call()) == {"taken": [address]}
+        seen = service.port({**asked, "listen": ["127.0.0.2"]}, Promises().call())
+        assert seen == {"taken": ["::"] if address == "::" else []}
+        options = {"allow": ["127.0.0.1"], "origins": [SERVER]}
+        promises = Promises()
+        with pytest.raises(Refused, match=f"port {port} cannot be had") as refused:
+            service.start(proxy_args(folder, port=port, options=options), promises.call())
+        assert (refused.value.kind, promises.made) == ("busy", 0)
 
 
 @needs_apache
@@ -303,7 +370,7 @@ from ssh_agents import protocol, service
 call = protocol.Call(lambda e, d: None, lambda: False, lambda s: False, lambda e: "1", lambda n: None)
 folder = {str(home / "proxy")!r}
 args = {{"kind": "caching-proxy", "folder": folder, "port": {free_port(PROXY)},
-        "options": {{"allow": ["127.0.0.1"], "listen": [{PROXY!r}]}}}}
+        "options": {{"allow": ["127.0.0.1"], "origins": [{SERVER!r}], "listen": [{PROXY!r}]}}}}
 print(service.start(args, call)["user"])
 print(service.stop({{"kind": "caching-proxy", "folder": folder}}, call)["stopped"])
 """
@@ -370,12 +437,12 @@ class _From(urllib.request.HTTPHandler):
         return self.do_open(connection, request)  # type: ignore[arg-type]
 
 
-def fetched(url: str, through: Services | None = None, source: str = "127.0.0.1") -> int:
-    """The status of a GET, through the proxy if one is given."""
+def fetched(url: str, through: Services | None = None, source: str = "127.0.0.1", method: str = "GET") -> int:
+    """The status of a request, through the proxy if one is given."""
     proxies = {"http": f"http://{PROXY}:{through.proxy_port}"} if through else {}
     opener = urllib.request.build_opener(urllib.request.ProxyHandler(proxies), _From(source))
     try:
-        with opener.open(url, timeout=20) as answer:
+        with opener.open(urllib.request.Request(url, method=method), timeout=20) as answer:  # noqa: S310
             answer.read()
             return int(answer.status)
     except urllib.error.HTTPError as error:

@@ -7,6 +7,7 @@ import http.server
 import os
 import shutil
 import signal
+import socket
 import tempfile
 import threading
 import time
@@ -18,6 +19,7 @@ from typing import Any
 
 import programs
 import pytest
+import two_apaches
 from programs import needs_nginx, needs_squid
 from two_apaches import Promises, free_port
 
@@ -26,6 +28,7 @@ from ssh_agents.protocol import Refused
 
 PROXY = "127.0.0.3"
 lab = pytest.mark.lab
+needs_apache = pytest.mark.skipif(bool(two_apaches.missing()), reason="missing: " + two_apaches.missing())
 both = pytest.mark.parametrize(
     "engine",
     [pytest.param("squid", marks=[needs_squid, lab]), pytest.param("nginx", marks=[needs_nginx, lab])],
@@ -92,8 +95,8 @@ class _Origin(http.server.BaseHTTPRequestHandler):
 
 
 @contextmanager
-def origin() -> Iterator[tuple[int, list[str]]]:
-    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), _Origin) as server:
+def origin(address: str = "127.0.0.1", port: int = 0) -> Iterator[tuple[int, list[str]]]:
+    with http.server.ThreadingHTTPServer((address, port), _Origin) as server:
         server.asked = []  # type: ignore[attr-defined]
         server.daemon_threads = True
         thread = threading.Thread(target=server.serve_forever, args=(0.02,))
@@ -190,6 +193,7 @@ def options(engine: str, folder: Path, port: int) -> dict[str, Any]:
         "engine": engine,
         "allow": ["127.0.0.1"],
         "listen": [PROXY],
+        "origins": ["127.0.0.1"],
         "origin_ports": [port],
         "cache": str(folder / "branchlab-cache"),
     }
@@ -430,7 +434,13 @@ def test_root_runs_it_as_somebody_else(proxy: Running) -> None:
 
 
 def asked(engine: str, **more: Any) -> service_asked.Spec:
-    given = {"engine": engine, "allow": ["198.51.100.2", "2001:db8::2"], "origin_ports": [80, 8080], **more}
+    given = {
+        "engine": engine,
+        "allow": ["198.51.100.2", "2001:db8::2"],
+        "origins": ["198.51.100.1", "2001:db8::1", "SVN.example.com"],
+        "origin_ports": [80, 8080],
+        **more,
+    }
     return service_asked.spec(
         {"kind": "caching-proxy", "folder": "/srv/lab/caching-proxy", "port": 8081, "options": given}
     )
@@ -457,9 +467,11 @@ def test_what_an_engine_cannot_do_is_refused() -> None:
         squid.program(asked("squid", cache="/srv/a b/cache"))
 
 
-def test_nginx_goes_to_port_80_by_both_its_names() -> None:
-    assert list(nginx._origins(asked("nginx"))) == [
-        '"~:80$" 1;', r'"~^(?:[^:]+|\[[^\]]*\])$" 1;', '"~:8080$" 1;',
+def test_port_80_has_two_names_and_what_a_client_writes_small_is_small() -> None:
+    assert service_asked.authorities(asked("nginx")) == [
+        "198.51.100.1", "198.51.100.1:80", "198.51.100.1:8080",
+        "[2001:db8::1]", "[2001:db8::1]:80", "[2001:db8::1]:8080",
+        "svn.example.com", "svn.example.com:80", "svn.example.com:8080",
     ]  # fmt: skip
 
 
@@ -496,3 +508,60 @@ def test_nginxs_words_for_what_became_of_a_request() -> None:
     found = list(nginx.requests("".join(line.format(word) for word in words) + "junk\n"))
     assert [one.hit for one in found] == [False, True, False, True, True, False, False]
     assert (found[0].at_us, found[0].content_bytes, found[0].took_us) == (1796069114312000, 1600, 1000)
+
+
+# ---- where a proxy goes: raw requests, since a client would mend them
+
+EVERY = pytest.mark.parametrize(
+    "engine",
+    [
+        pytest.param("squid", marks=[needs_squid, lab]),
+        pytest.param("nginx", marks=[needs_nginx, lab]),
+        pytest.param("apache", marks=[needs_apache, lab]),
+    ],
+)
+ELSEWHERE = "127.0.0.4"
+"""Another host, or the proxy's own loopback: none of the origins."""
+
+
+def _raw(port: int, request: str) -> int:
+    """The status of what came back; 0 for nothing."""
+    with socket.create_connection((PROXY, port), 30) as link:
+        link.sendall(request.encode() + b"Connection: close\r\n\r\n")
+        words = link.makefile("rb").readline().split()
+    return int(words[1]) if len(words) > 1 else 0
+
+
+@EVERY
+def test_a_proxy_goes_to_the_server_and_nowhere_else_however_it_is_asked(proxy: Running) -> None:
+    here = f"127.0.0.1:{proxy.origin}"
+    assert _raw(proxy.port, f"GET http://{here}/yes HTTP/1.1\r\nHost: {here}\r\n") == 200
+    assert proxy.asked == ["/yes"]
+    with origin(ELSEWHERE, proxy.origin) as (same_port, others), origin(ELSEWHERE) as (other, asked):
+        places = [
+            f"{ELSEWHERE}:{same_port}",
+            f"{ELSEWHERE}:{other}",
+            f"127.0.0.1:{other}",
+            f"localhost:{proxy.origin}",
+        ]
+        for place in places:
+            hosts = [
+                place, f"{place}?:{proxy.origin}", f"{place}#:{proxy.origin}", f"{here}@{place}", f"{place}?{here}",
+                f"{place}/{here}", f"x{here}", f"{here}:{other}",
+            ]  # fmt: skip
+            for host in hosts:
+                for line in (
+                    f"GET http://{host}/no",
+                    "GET /no",
+                    f"POST http://{host}/no",
+                    f"HEAD http://{place}/no",
+                ):
+                    status = _raw(proxy.port, f"{line} HTTP/1.1\r\nHost: {host}\r\nContent-Length: 0\r\n")
+                    assert status not in (200, 207, 502, 504), (line, host)
+            for method in ("CONNECT", "GET", "OPTIONS"):
+                status = _raw(proxy.port, f"{method} {place} HTTP/1.1\r\nHost: {place}\r\n")
+                assert status not in (200, 502, 504), (method, place)
+        # One place in the line, another one in Host: neither may lead elsewhere.
+        _raw(proxy.port, f"GET http://{places[0]}/no HTTP/1.1\r\nHost: {here}\r\n")
+        _raw(proxy.port, f"GET http://{here}/no HTTP/1.1\r\nHost: {places[0]}\r\n")
+        assert (others, asked) == ([], [])

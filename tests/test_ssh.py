@@ -283,6 +283,19 @@ def test_noise_of_the_login_shell_breaks_sftp_and_is_explained(tmp_path: Path) -
 
 
 @pytest.mark.lab
+def test_a_connection_that_is_lost_while_a_file_is_begun_is_lost(tmp_path: Path) -> None:
+    with (
+        sshd.behind_socket(sshd.made(tmp_path / "s", "ForceCommand sleep 60"), tmp_path) as server,
+        ssh.connect(server.host()) as connection,
+    ):
+        cut = threading.Timer(1.0, server.cut)
+        cut.start()
+        with pytest.raises(ConnectionLost, match="while a file was begun"):
+            connection.put(b"x", str(tmp_path / "file"))
+        cut.join()
+
+
+@pytest.mark.lab
 def test_closing_from_another_thread_wakes_a_blocked_read(server: sshd.Sshd) -> None:
     connection = ssh.connect(server.host())
     process = connection.start(["cat"])

@@ -184,6 +184,7 @@ def test_a_host_that_an_authority_certified_is_known(tmp_path: Path, kind: str) 
     [
         (("-h", "-n", "127.0.0.2"), "it is for 127.0.0.2, and not for 127.0.0.1"),
         (("-h",), "it is for no name"),
+        (("-h", "-n", "127.0.0.*"), "it is for 127.0.0.*, and not for 127.0.0.1"),
         (("-h", "-n", "127.0.0.1", "-V", "-2w:-1w"), "it is not valid now"),
         (("-h", "-n", "127.0.0.1", "-V", "+1w:+2w"), "it is not valid now"),
     ],
@@ -204,6 +205,16 @@ def test_a_certificate_that_does_not_count_is_refused(
             believed(ca, server, f"[127.0.0.1]:{server.port} {server.host_key()}")
         )
         ssh.connect(server.host(ssh="bench", host_key=None), config=config).close()
+
+
+@lab_only
+def test_a_revoked_key_is_no_question_of_the_address(tmp_path: Path, server: sshd.Sshd) -> None:
+    config = configured(tmp_path, server)
+    (tmp_path / "users").write_text(f"@revoked [127.0.0.1]:{server.port} {server.host_key()}\n")
+    with pytest.raises(HostKeyRefused, match="marked as revoked") as caught:
+        ssh.connect(server.host(ssh="bench", host_key=None), config=config)
+    assert "@revoked" in caught.value.advice
+    assert str(tmp_path / "users") in caught.value.tried
 
 
 @lab_only

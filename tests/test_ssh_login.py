@@ -202,6 +202,59 @@ def test_rsa_keys_sign_with_sha_2(tmp_path: Path) -> None:
     assert "only with SHA-1, `ssh-rsa`: use Ed25519" in caught.value.tried
 
 
+@lab_only
+@pytest.mark.parametrize("text", [b"", b"garbage", b"a b c\n", b"\xff\xfe \x00", b"ssh-ed25519 AAAA x\n"])
+def test_a_certificate_that_is_none_does_not_hide_its_key(server: sshd.Sshd, text: bytes) -> None:
+    beside = Path(f"{server.key}-cert.pub")
+    beside.write_bytes(text)
+    works(ssh.connect(server.host()))
+    locked = made_key(server.folder / "locked", "rsa", SECRET)
+    Path(f"{locked}-cert.pub").write_bytes(text)
+    let_in(server, locked)
+    works(ssh.connect(server.host(key=str(locked)), passwords=Passwords(Person("wrong", SECRET))))
+    (server.folder / "authorized").write_text("")
+    with pytest.raises(login.AuthenticationRefused) as caught:
+        ssh.connect(server.host())
+    assert f"{beside}: " in caught.value.tried
+
+
+@lab_only
+def test_a_passphrase_that_was_handed_over_and_is_wrong_is_told_as_wrong(
+    server: sshd.Sshd, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    locked, other = (
+        made_key(tmp_path / "locked", phrase="another"),
+        made_key(tmp_path / "other", phrase=SECRET),
+    )
+    let_in(server, locked)
+    monkeypatch.setattr(credentials, "handed_over", lambda kind: SECRET if kind is Kind.KEY else None)
+    known = Passwords()
+    for _ in range(2):
+        with pytest.raises(login.AuthenticationRefused) as caught:
+            ssh.connect(server.host(key=str(locked)), passwords=known)
+        assert (
+            f"{locked}: the host would take it, and the passphrase that was given for it is wrong"
+            in caught.value.tried
+        )
+    let_in(server, other)
+    works(ssh.connect(server.host(key=str(other)), passwords=known))
+
+
+@lab_only
+def test_a_named_key_without_its_passphrase_is_what_the_end_says(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    locked = made_key(tmp_path / "locked", phrase=SECRET)
+    keys = [made_key(tmp_path / f"key{n}") for n in range(6)]
+    made = sshd.made(tmp_path / "sshd", "MaxAuthTries 4")
+    let_in(made, locked)
+    with sshd.listening(made) as server, agent(tmp_path, monkeypatch, *keys):
+        with pytest.raises(login.AuthenticationRefused, match="its passphrase is not known") as caught:
+            ssh.connect(server.host(key=str(locked)))
+        assert caught.value.tried.count("agent:") >= 2, "the server gave up for another reason"
+        assert "MaxAuthTries" not in caught.value.advice
+
+
 # Passwords
 
 
@@ -377,3 +430,39 @@ def test_a_wrong_password_that_is_asked_for_again_in_one_conversation_is_offered
     with fake(server) as host, pytest.raises(login.LoginPasswordRefused):
         ssh.connect(host(), passwords=Passwords(Person("x")))
     assert server.given == ["x"]
+
+
+@pytest.mark.parametrize("again", ["Password (try 1): ", "Sorry, try again: ", "Пароль ещё раз: "])
+def test_a_wrong_password_is_known_as_wrong_whatever_the_next_prompt_says(again: str) -> None:
+    server = FakeServer([[("Password: ", False)], [(again, False)]], ["right", "right"])
+    person = Person("wrong", None)
+    known = Passwords(person)
+    with fake(server) as host:
+        with pytest.raises(login.LoginPasswordRefused):
+            ssh.connect(host(), passwords=known)
+        assert server.given == ["wrong"]
+        assert len(person.asked) == 1
+        with pytest.raises(login.AuthenticationRefused) as caught:
+            ssh.connect(host(), passwords=known)
+    assert server.given == [], "it was offered again"
+    assert "wrong" not in caught.value.told()
+
+
+def test_a_code_is_asked_for_three_times_at_most() -> None:
+    server = FakeServer([[("Code: ", False)]] * 9, ["x"] * 9)
+    person = Person(*"123456789")
+    with fake(server) as host, pytest.raises(login.AuthenticationRefused) as caught:
+        ssh.connect(host(), passwords=Passwords(person))
+    assert len(person.asked) == login.TRIES
+    assert "refused (3 typed)" in caught.value.tried
+
+
+def test_a_right_password_that_has_to_be_changed_is_not_told_as_wrong() -> None:
+    server = FakeServer([[("Password: ", False)], [("Current password: ", False)]], ["secret", "secret"])
+    known = Passwords(Person("secret"))
+    with fake(server) as host:
+        for _ in range(2):
+            with pytest.raises(login.AuthenticationRefused) as caught:
+                ssh.connect(host(), passwords=known)
+            assert "wants the password to be changed first" in caught.value.tried
+            assert not isinstance(caught.value, login.LoginPasswordRefused)

@@ -12,7 +12,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
 import pytest
@@ -20,7 +20,7 @@ import pytest
 from lab import agents, ssh
 from lab.errors import BadInput, ConnectionLost, HostUnreachable
 from lab.model import Host, Role
-from lab.ssh import process
+from lab.ssh import process, wire
 from tests import sshd
 from tests.netns import ROOT, SERVER, office
 
@@ -250,6 +250,83 @@ def test_no_session_at_all_is_told(tmp_path: Path) -> None:
         connection.start(["true"])
 
 
+# What is no sshd: fakes
+
+
+@contextmanager
+def answering(said: bytes, *, ends: bool) -> Iterator[list[int]]:
+    """A server that says this to everybody, whatever it hears; the port, then one entry for each connection."""
+    over = threading.Event()
+    with socket.create_server(("127.0.0.1", 0)) as listener, ExitStack() as links:
+        listener.settimeout(0.1)
+        calls = [listener.getsockname()[1]]
+
+        def serve() -> None:
+            while not over.is_set():
+                with suppress(TimeoutError):
+                    link, _ = listener.accept()
+                    calls.append(1)
+                    link.sendall(said)
+                    if ends:
+                        link.recv(100)
+                        link.close()
+                    else:
+                        links.enter_context(link)
+
+        thread = threading.Thread(target=serve)
+        thread.start()
+        try:
+            yield calls
+        finally:
+            over.set()
+            thread.join()
+
+
+HTTP = b"HTTP/1.1 400 Bad Request\r\nServer: x\r\n\r\n"
+
+
+@pytest.mark.parametrize(
+    ("said", "ends", "text", "advice"),
+    [
+        (HTTP, True, "is no SSH server; it said: HTTP/1.1 400 Bad Request", "something else than sshd"),
+        (HTTP, False, "is no SSH server; it said: HTTP/1.1 400 Bad Request", "something else than sshd"),
+        (bytes(range(128, 256)) * 3, True, "is no SSH server", "something else than sshd"),
+        (bytes(range(256)) * 3, False, "is no SSH server", "something else than sshd"),
+        (b"", False, "did not say in time that it is an SSH server", "Check the address"),
+        (b"SSH-2.0-x\r\n", False, "SSH-2.0-x.* fell silent while keys were exchanged", "Check the address"),
+        (b"SSH-2.0-x\r\n" + b"\xff\x00" * 400, False, "calls itself SSH-2.0-x and then speaks no SSH", "Check the"),
+        (b"Exceeded MaxStartups\r\n", True, "takes no connection now; it said: Exceeded MaxStartups", "Check the"),
+    ],
+)  # fmt: skip
+def test_what_is_no_ssh_server_is_told(said: bytes, ends: bool, text: str, advice: str) -> None:
+    with answering(said, ends=ends) as calls, pytest.raises(HostUnreachable, match=text) as caught:
+        ssh.connect(Host(name="x", role=Role.CLIENT, ssh=f"127.0.0.1:{calls[0]}"), timeout_s=2.0)
+    assert advice in caught.value.advice
+    assert "\x1b" not in str(caught.value)
+    assert len(calls) == (4 if b"MaxStartups" in said else 2), "tried again in vain, or not where it may help"
+
+
+def test_a_proxy_command_that_talks_and_what_the_configuration_says_in_vain(tmp_path: Path) -> None:
+    config = tmp_path / "config"
+    config.write_text(
+        "Host bench\n ProxyCommand sh -c 'echo no key >&2; echo Welcome to the gate; sleep 1'\n VerifyHostKeyDNS yes\n"
+    )
+    with pytest.raises(HostUnreachable, match=r"complained: no key.* it said: Welcome to the gate") as caught:
+        ssh.connect(Host(name="x", role=Role.CLIENT, ssh="bench"), config=config)
+    assert "Look at ProxyCommand" in caught.value.advice
+    assert "VerifyHostKeyDNS" in caught.value.advice
+
+
+def test_a_proxy_commands_complaints_are_kept_within_bounds(tmp_path: Path) -> None:
+    link = wire.by_command("sh -c 'yes first | head -c 5000000 >&2; yes last >&2'")
+    time.sleep(0.5)
+    link.close()
+    assert link.said.startswith("first\nfirst")
+    assert len(link.said) <= wire.KEPT_ERRORS
+    assert "last" not in link.said
+    link.close()
+
+
 # Noise
 
 
@@ -286,7 +363,11 @@ def test_a_talking_cshrc_and_sftp(tmp_path: Path, shell: str) -> None:
     [
         ("KexAlgorithms diffie-hellman-group14-sha1", "exchanging keys .* diffie-hellman-group14-sha1"),
         ("HostKeyAlgorithms ssh-rsa", "its own key .* ssh-rsa"),
-        ("Ciphers chacha20-poly1305@openssh.com", "encrypting .* chacha20"),
+        ("Ciphers chacha20-poly1305@openssh.com", "encrypting that this program knows.* chacha20"),
+        (
+            "KexAlgorithms sntrup761x25519-sha512@openssh.com",
+            "exchanging keys that this program knows.* sntrup",
+        ),
         ("MACs umac-64@openssh.com\nCiphers aes128-ctr", "checking what arrives .* umac-64"),
     ],
 )
@@ -297,6 +378,7 @@ def test_the_algorithm_of_an_old_server_is_named(tmp_path: Path, line: str, told
     ):
         ssh.connect(server.host(host_key=server.host_key("rsa")))
     assert "sshd_config" in caught.value.advice
+    assert ("Update sshd" in caught.value.advice) == ("this program" not in told)
 
 
 @lab_only

@@ -167,6 +167,37 @@ def test_a_hole_that_is_not_filled_is_a_defect() -> None:
         vcs.driver("subversion").commands("check-out", {k: v for k, v in HOLES.items() if k != "locks"})
 
 
+def test_a_user_is_named_and_the_password_is_left_to_standard_input() -> None:
+    driver = vcs.driver("subversion").entering("anna", "/etc/ssl/company.pem")
+    for operation in OPERATIONS:
+        for one in driver.commands(operation, HOLES):
+            named = [
+                word for word in one.argv if word in ("--username", "anna", "--password-from-stdin")
+            ] == ["--username", "anna", "--password-from-stdin"]
+            assert named == one.login == (one.argv[:1] == ("svn",))
+            assert ("servers:global:ssl-authority-files=/etc/ssl/company.pem" in one.argv) == one.login
+            assert "stdin" not in one.args
+    (lock,) = (one for one in driver.commands("check-out", HOLES) if one.timed)
+    assert lock.file == (f"{HOLES['config']}.targets", HOLES["locks"])
+    assert lock.argv[-2:] == ("--targets", f"{HOLES['config']}.targets")
+    assert driver.entering(None, None) == vcs.driver("subversion")
+
+
+def test_a_driver_that_cannot_name_a_user_is_refused() -> None:
+    lines = [line for line in SUBVERSION.splitlines() if not line.startswith(("login =", "trust ="))]
+    nameless = vcs.parsed("\n".join(lines), "d.toml", "subversion")
+    for user, ca, key in (("anna", None, "login"), (None, "/c.pem", "trust")):
+        with pytest.raises(BadInput, match=f"has no list `{key}`"):
+            nameless.entering(user, ca)
+
+
+def test_a_step_that_needs_its_standard_input_itself_takes_no_password() -> None:
+    driver = vcs.parsed(SUBVERSION.replace('"--targets", "-"', '"-F", "-"'), "d.toml", "subversion")
+    assert driver.commands("check-out", HOLES)
+    with pytest.raises(BadInput, match="where the repository's password has to go"):
+        driver.entering("anna", None).commands("check-out", HOLES)
+
+
 def test_the_data_set_is_made_on_the_server() -> None:
     made = vcs.driver("subversion").data(HOLES)
     assert [one.on for one in made] == ["server", "server"]

@@ -127,10 +127,11 @@ class Services:
 def services(folder: Path, repository: Path) -> Iterator[Services]:
     """Both, until the end of the block."""
     both = Services(folder, repository, free_port(SERVER), free_port(PROXY), Promises())
-    server = {"repository": str(repository), "listen": [SERVER]}
+    server = {"repository": str(repository), "allow": ["127.0.0.1"], "listen": [SERVER]}
     proxy = {
         "allow": ["127.0.0.1"],
         "listen": [PROXY],
+        "origins": [SERVER],
         "origin_ports": [both.server_port],
         "cache": str(both.cache),
     }

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from gui import words
+from gui.lab.checked import CheckedLab, Item
 from gui.theme import marks
 from lab.events import Outcome
 from lab.live import Live
@@ -26,6 +27,7 @@ ROLE_ICONS = {
 }
 
 
+WORST_FIRST = (marks.TROUBLE, marks.BUSY, marks.WARN, marks.UNKNOWN, marks.OK)
 _ROLES = {role.value for role in Role}
 _TOOLS = {Role.CLIENT: ("svn",), Role.PROXY: ("apache2", "httpd"), Role.SERVER: ("svnadmin", "apache2")}
 _TOOL_NAMES = {"apache2": "Apache", "httpd": "Apache", "svnadmin": "svn"}
@@ -41,6 +43,9 @@ class HostShown:
     word: str
     remark: str = ""
     rows: tuple[tuple[str, str], ...] = ()
+    checks: tuple[Item, ...] = ()
+    checked: str = ""
+    """when that was found, empty if it was not looked at"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,12 +65,25 @@ class Shown:
     name: str = ""
     hosts: tuple[HostShown, ...] = ()
     line: LineShown = field(default_factory=LineShown)
+    checked: CheckedLab | None = None
+    """What the last check of this profile's lab found."""
     cache: float | None = None
     """How full the proxy's cache was found last, percent."""
 
 
-def shown(lab: Lab | None, live: Live, *, past: bool = False) -> Shown:
+def shown(
+    lab: Lab | None,
+    live: Live,
+    *,
+    past: bool = False,
+    checked: CheckedLab | None = None,
+    newer: bool = False,
+    looking: str = "",
+) -> Shown:
     """The lab of a profile with what a run found out; without a profile, what the run knows.
+
+    What a check found is told of the hosts of the profile; signs are of the check where it is `newer` than
+    the run, or the run left a host out. `looking` is the host that is being checked.
 
     Of a run that is `past`, read from a file, nothing is said of a profile's hosts, nor that anything is so now.
     """
@@ -82,10 +100,29 @@ def shown(lab: Lab | None, live: Live, *, past: bool = False) -> Shown:
         cache = live.current.trial.treatment.state.full
     return Shown(
         name=lab.name if lab else live.lab,
-        hosts=tuple(_past_host(_host(host, live), past=past) for host in hosts),
+        hosts=tuple(
+            _looked_at(
+                _past_host(_host(host, live), past=past),
+                checked,
+                looking,
+                newer or host.name not in live.hosts,
+            )
+            for host in hosts
+        ),
         line=_past_line(_line(live), past=past),
+        checked=checked,
         cache=None if past else cache,
     )
+
+
+def _looked_at(host: HostShown, checked: CheckedLab | None, looking: str, newer: bool) -> HostShown:
+    if checked is not None:
+        sign, word = checked.word(host.name)
+        if sign:
+            host = replace(host, checks=checked.host(host.name), checked=checked.when)
+        if sign and newer:
+            host = replace(host, sign=sign, word=word)
+    return replace(host, sign=marks.BUSY, word="checking") if host.name == looking else host
 
 
 def _past_host(host: HostShown, *, past: bool) -> HostShown:
@@ -99,7 +136,7 @@ def _past_line(line: LineShown, *, past: bool) -> LineShown:
 
 
 def roles(seen: Shown) -> tuple[tuple[str, str], ...]:
-    """Each role with its sign, for the top bar: `2 clients`, `proxy`, `server`."""
+    """Each role with its sign, for the top bar: `2 clients`, `1 of 2 clients`, `proxy`, `server`."""
     told = []
     for role in (Role.CLIENT, Role.PROXY, Role.ROUTER, Role.SERVER):
         hosts = [host for host in seen.hosts if host.role is role]
@@ -107,8 +144,11 @@ def roles(seen: Shown) -> tuple[tuple[str, str], ...]:
             signs = {host.sign for host in hosts}
             if marks.OK in signs:
                 signs.discard(marks.UNKNOWN)  # clients that this run leaves out are no trouble
-            sign = next(s for s in (marks.TROUBLE, marks.BUSY, marks.UNKNOWN, marks.OK) if s in signs)
-            told.append((sign, role.value if len(hosts) == 1 else f"{len(hosts)} {role.value}s"))
+            sign = next(s for s in WORST_FIRST if s in signs)
+            many = f"{len(hosts)} {role.value}s"
+            if sign == marks.TROUBLE:
+                many = f"{sum(host.sign != sign for host in hosts)} of {many}"
+            told.append((sign, role.value if len(hosts) == 1 else many))
     return tuple(told)
 
 

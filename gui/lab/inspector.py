@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import re
 
-from PySide6.QtCore import Qt, Signal
-from PySide6.QtGui import QFontMetrics
-from PySide6.QtWidgets import QFrame, QScrollArea, QSizePolicy, QWidget
+from PySide6.QtCore import QEvent, QObject, Qt, Signal
+from PySide6.QtGui import QFontMetrics, QGuiApplication, QResizeEvent
+from PySide6.QtWidgets import QApplication, QFrame, QScrollArea, QSizePolicy, QVBoxLayout, QWidget
 
+from gui.lab import checks
+from gui.lab.checked import CheckedLab, Item
 from gui.lab.facts import ROLE_ICONS, ROLE_NAMES, HostShown, Shown
 from gui.lab.items import THE_LINE
 from gui.theme.look import Look
-from gui.widgets.basic import Button, Card, Elided, Icon, Label, Said, column, emptied, row, rule
+from gui.widgets.basic import Button, Card, Elided, Icon, IconButton, Label, Said, column, row, rule
+from gui.widgets.focus import first_in
 
 WIDTH, _BRIEF, _NAME_WIDTH = 312, 16, 150
 
@@ -27,16 +30,10 @@ class Inspector(Card):
         self._shown, self._selected = Shown(), ""
         self.setFixedWidth(WIDTH)
         self.setAccessibleName("Inspector")
-        body = QWidget()
-        body.setObjectName("scrolled")
-        self._body = column(body, margins=(0, 0, 10, 0), spacing=0)
-        scroll = QScrollArea()
-        scroll.setWidget(body)
-        scroll.setWidgetResizable(True)
-        scroll.setFrameShape(QFrame.Shape.NoFrame)
-        scroll.setAccessibleName("Inspector, to scroll")
-        scroll.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
-        self.column.addWidget(scroll)
+        self._body = QVBoxLayout()
+        self._scroll = _Scroll()
+        self._scroll.setAccessibleName("Inspector, to scroll")
+        self.column.addWidget(self._scroll)
         self._entries: list[_Entry] = []
 
     def show_lab(self, shown: Shown) -> None:
@@ -44,11 +41,12 @@ class Inspector(Card):
         before, self._shown = self._shown, shown
         host = self._chosen(shown)
         if self._selected == THE_LINE:
-            same = shown.line == before.line
+            same = shown.line == before.line and shown.checked == before.checked
         elif host is not None:
             same = host == self._chosen(before)
         else:
             same = bool(self._entries) and [h.name for h in shown.hosts] == [h.name for h in before.hosts]
+            same = same and shown.checked == before.checked
             if same:
                 self._refresh_list()
         if not same:
@@ -64,7 +62,9 @@ class Inspector(Card):
         return next((host for host in shown.hosts if host.name == self._selected), None)
 
     def _fill(self) -> None:
-        emptied(self._body)
+        body = QWidget()
+        body.setObjectName("scrolled")
+        self._body = column(body, margins=(0, 0, 10, 0), spacing=0)
         self._entries.clear()
         host = self._chosen(self._shown)
         if self._selected == THE_LINE:
@@ -74,6 +74,7 @@ class Inspector(Card):
         else:
             self._list()
         self._body.addStretch(1)
+        self._scroll.put(body)
 
     def _list(self) -> None:
         look = self._look
@@ -83,6 +84,8 @@ class Inspector(Card):
             text = "No lab is open. Make hosts on this machine from the start page, or open a profile."
             self._body.addWidget(Label(look, text, 13, 400, "text2", wrap=True))
             return
+        if self._shown.checked is not None:
+            self._summary(self._shown.checked)
         for host in self._shown.hosts:
             self._entries.append(_Entry(look, host.name, host.name, ROLE_ICONS[host.role]))
         self._entries.append(_Entry(look, THE_LINE, "The line", "arrows-left-right"))
@@ -91,6 +94,39 @@ class Inspector(Card):
             self._body.addWidget(rule())
             self._body.addLayout(entry.row)
         self._refresh_list()
+
+    def _summary(self, checked: CheckedLab) -> None:
+        """What the check found, the worst first, before the list."""
+        self._checks_head(checked.sentence(), "", checked.worst())
+        about = (
+            f"for “{checked.experiment}”, at {checked.when}" if checked.experiment else f"at {checked.when}"
+        )
+        self._body.addWidget(Label(self._look, about, 12, 400, "text2", wrap=True))
+        self._body.addSpacing(6)
+        checks.add(self._look, self._body, checked.worst(), self._known_host)
+        self._body.addSpacing(8)
+        self._body.addWidget(Label(self._look, "All hosts", 13, 600))
+        self._body.addSpacing(6)
+
+    def _known_host(self, name: str) -> None:
+        self.chosen.emit(name if name in [host.name for host in self._shown.hosts] else THE_LINE)
+
+    def _checks(self, items: tuple[Item, ...], when: str) -> None:
+        self._body.addSpacing(14)
+        self._checks_head("Checks", when, items)
+        self._body.addSpacing(4)
+        checks.add(self._look, self._body, items)
+
+    def _checks_head(self, title: str, when: str, items: tuple[Item, ...]) -> None:
+        line = row(None, spacing=4)
+        line.addWidget(Label(self._look, title, 13, 600, wrap=True), 1)
+        if when:
+            line.addWidget(Label(self._look, f"at {when}", 12, 400, "text2"))
+        if items:
+            copy = IconButton(self._look, "copy", "Copy what the check found, as text", 16)
+            copy.clicked.connect(lambda: QGuiApplication.clipboard().setText(checks.text(items)))
+            line.addWidget(copy)
+        self._body.addLayout(line)
 
     def _refresh_list(self) -> None:
         for entry, host in zip(self._entries, self._shown.hosts, strict=False):
@@ -105,8 +141,10 @@ class Inspector(Card):
         self._body.addWidget(Said(self._look, host.sign, host.word, 13, 500, "text"))
         self._body.addSpacing(10)
         self._rows(host.rows)
-        if not any(name == "System" for name, _ in host.rows):
-            text = "More is known once a run has spoken to this host."
+        if host.checks:
+            self._checks(host.checks, host.checked)
+        elif not any(name == "System" for name, _ in host.rows):
+            text = "More is known once a check or a run has spoken to this host."
             self._body.addSpacing(8)
             self._body.addWidget(Label(self._look, text, 12, 400, "text3", wrap=True))
 
@@ -116,6 +154,11 @@ class Inspector(Card):
         self._body.addWidget(Said(self._look, line.sign, line.word, 13, 500, "text"))
         self._body.addSpacing(10)
         self._rows(line.rows)
+        checked = self._shown.checked
+        if checked is not None:
+            items = checked.elsewhere([host.name for host in self._shown.hosts])
+            if items:
+                self._checks(items, checked.when)
 
     def _head(self, icon: str, name: str, about: str) -> None:
         look = self._look
@@ -166,6 +209,46 @@ class Inspector(Card):
 
     def _back(self) -> None:
         self.chosen.emit("")
+
+
+class _Scroll(QScrollArea):
+    """What is inside has the width of it, and all the height that its wrapped texts need.
+
+    Not `setWidgetResizable`: it goes by what was visible when it last looked, and squeezes what came since.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.setFrameShape(QFrame.Shape.NoFrame)
+        self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+
+    def put(self, inside: QWidget) -> None:
+        """Show this in place of what was there; the focus stays inside, if it was."""
+        focus, before = QApplication.focusWidget(), self.takeWidget()
+        within = before is not None and focus is not None and before.isAncestorOf(focus)
+        if before is not None:
+            before.hide()
+            before.deleteLater()  # not at once: it may be what was pressed
+        self.setWidget(inside)
+        inside.installEventFilter(self)
+        self._fit()
+        if within and (first := first_in(inside)) is not None:
+            first.setFocus(Qt.FocusReason.TabFocusReason)
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        if watched is self.widget() and event.type() == QEvent.Type.LayoutRequest:
+            self._fit()
+        return super().eventFilter(watched, event)
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._fit()
+
+    def _fit(self) -> None:
+        room, inside = self.viewport().size(), self.widget()
+        if inside is None:
+            return
+        inside.resize(room.width(), max(room.height(), inside.layout().totalHeightForWidth(room.width())))
 
 
 class _Entry:

@@ -9,6 +9,7 @@ from PySide6.QtGui import QResizeEvent, QShowEvent
 from PySide6.QtWidgets import QWidget
 
 from gui.lab import facts
+from gui.lab.checked import OWN, CheckedLab
 from gui.lab.inspector import Inspector
 from gui.lab.picture import Picture
 from gui.theme.look import Look
@@ -17,21 +18,31 @@ from gui.widgets.frame import Head
 from lab.live import Live
 from lab.model import PAIRS, Experiment, Lab
 
+_AGAIN = "arrows-clockwise"
+
 
 class LabPage(QWidget):
     """Read-only. Signals: `run(object)` the experiment to run; `wanted()` a lab to be opened; `taken_back()`
-    what any run left is to be taken back.
+    what any run left is to be taken back; `looked(object)` the hosts are to be checked for this experiment or
+    None, `left()` that is to be left; `provided()` what is missing is to be installed, `unprovided()` what was
+    installed is to be taken away.
     """
 
     run = Signal(object)
     wanted = Signal()
     taken_back = Signal()
+    looked = Signal(object)
+    left = Signal()
+    provided = Signal()
+    unprovided = Signal()
 
     def __init__(self, look: Look) -> None:
         super().__init__()
         self._look = look
         self._lab: Lab | None = None
         self._live, self._past = Live(), False
+        self._checked: CheckedLab | None = None
+        self._newer, self._looking = False, ""
         self._experiments: Sequence[Experiment] = ()
         self._trials: dict[str, int] = {}
         self.shown = facts.Shown()
@@ -41,15 +52,18 @@ class LabPage(QWidget):
         self._choice.currentIndexChanged.connect(self._named)
         self.start = Button(look, "Run", "filled", icon="play")
         self.start.clicked.connect(self._run)
-        self._going = ""
+        self._going, self._checking, self._providing = "", False, False
         self.revert = Button(look, "Take everything back", "flat", icon="arrow-counter-clockwise")
         self.revert.setToolTip(
             "What any run left on these hosts, of whoever began it; a run that still goes is left alone"
         )
         self.revert.clicked.connect(self.taken_back)
-        self.head.buttons.addWidget(self.revert)
-        self.head.buttons.addWidget(self._choice)
-        self.head.buttons.addWidget(self.start)
+        self.provision = Button(look, "Provision …")
+        self.provision.clicked.connect(self._provide)
+        self.check = Button(look, "Check", icon=_AGAIN)
+        self.check.clicked.connect(self._check)
+        for widget in (self.revert, self.provision, self._choice, self.check, self.start):
+            self.head.buttons.addWidget(widget)
         self.picture, self.inspector = Picture(look), Inspector(look)
         card = _PictureCard(margins=(1, 1, 1, 1))
         card.column.addWidget(self.picture)
@@ -66,6 +80,8 @@ class LabPage(QWidget):
 
     def show_lab(self, lab: Lab | None, experiments: Sequence[Experiment], trials: dict[str, int]) -> None:
         """The lab of a profile, its experiments, and how many trials each plans."""
+        if lab != self._lab or tuple(experiments) != tuple(self._experiments):
+            self._checked = None  # of a profile that is no longer this one
         self._lab, self._experiments, self._trials = lab, experiments, trials
         self._choice.offer([experiment.name for experiment in experiments])
         self._choice.setVisible(len(experiments) > 1)
@@ -74,6 +90,7 @@ class LabPage(QWidget):
     def begin(self, live: Live, *, past: bool = False) -> None:
         """Another run; `past`: one that was read from a file."""
         self._live, self._past = live, past
+        self._newer = self._newer and (past or not live.run)
         if self.isVisible():
             self.refresh()
 
@@ -94,7 +111,14 @@ class LabPage(QWidget):
 
     def know(self) -> facts.Shown:
         """What is known of hosts and line now, without showing it."""
-        self.shown = facts.shown(self._lab, self._live, past=self._past)
+        self.shown = facts.shown(
+            self._lab,
+            self._live,
+            past=self._past,
+            checked=self._checked,
+            newer=self._newer,
+            looking=self._looking,
+        )
         return self.shown
 
     def refresh(self) -> None:
@@ -106,6 +130,9 @@ class LabPage(QWidget):
         self.start.setVisible(not running and (bool(self._experiments) or not self.shown.hosts))
         self._choice.setEnabled(not running)
         self.revert.setVisible(self._lab is not None and not running)
+        self.check.setVisible(self._lab is not None and not running)
+        self._offer_packages(running)
+        self._refresh_check()
         self._named()
         self._say()
 
@@ -114,6 +141,82 @@ class LabPage(QWidget):
         self._going = going
         self.revert.setEnabled(not going)
         self._say()
+
+    def say_checking(self, going: str) -> None:
+        """Say how far a check is; an empty text: not under way."""
+        self._going, self._checking = going, bool(going)
+        self._refresh_check()
+        self._say()
+
+    def say_providing(self, going: str) -> None:
+        """Say how far looking at the packages is; an empty text: not under way."""
+        self._going, self._providing = going, bool(going)
+        self._offer_packages(self._live.running)
+        self._refresh_check()
+        self._say()
+
+    def look_at(self, host: str) -> None:
+        """This host is being checked; none for an empty name."""
+        self._looking = host
+        self.refresh()
+
+    def show_check(self, checked: CheckedLab) -> None:
+        """What a check of this lab found."""
+        self._checked, self._newer = checked, True
+        self.refresh()
+
+    @property
+    def checked(self) -> CheckedLab | None:
+        """What the last check of this profile's lab found."""
+        return self._checked
+
+    @property
+    def checking(self) -> bool:
+        """True while a check goes."""
+        return self._checking
+
+    @property
+    def experiment(self) -> Experiment | None:
+        """The one that is chosen."""
+        return self._chosen()
+
+    def _offer_packages(self, running: bool) -> None:
+        lacks = self._checked is not None and self._checked.lacks_packages
+        own = self._checked is not None and self._checked.own
+        self.provision.setVisible((lacks or self._providing) and not running)
+        self.provision.setEnabled(self._providing or not (own or self._going))
+        self.provision.rename("Cancel" if self._providing else "Provision …")
+        self.provision.setToolTip(
+            OWN if own else "What is missing, and the exact commands; nothing is done yet"
+        )
+
+    def _refresh_check(self) -> None:
+        """Its word, and which of check and run is the next step: that one is filled, and last."""
+        busy, checked = bool(self._checking), self._checked
+        self.check.rename(
+            "Cancel" if busy else "Check again" if checked else "Check", "x" if busy else _AGAIN
+        )
+        wrong = checked is not None and checked.wrong > 0 and self._newer and not busy
+        self.check.setEnabled(busy or not self._going)
+        self.check.use("filled" if wrong else "plain")
+        self.start.use("plain" if wrong else "filled")
+        last = self.check if wrong else self.start
+        buttons = self.head.buttons
+        if buttons.itemAt(buttons.count() - 1).widget() is not last:
+            buttons.removeWidget(last)
+            buttons.addWidget(last)
+
+    def _provide(self) -> None:
+        if self._providing:
+            self.left.emit()
+        else:
+            self.provided.emit()
+
+    def _check(self) -> None:
+        if self._checking:
+            self.left.emit()
+        else:
+            self.looked.emit(self._chosen())
 
     def redraw(self) -> None:
         """Traffic as it is now."""
@@ -130,6 +233,8 @@ class LabPage(QWidget):
             self.head.say("No lab is open.")
         elif self._past and self._lab is None:
             self.head.say("The hosts of the run that is open. Nothing is connected.")
+        elif self._checked is not None and self._newer and not self._live.running:
+            self.head.say(f"{self._checked.sentence()}. Checked at {self._checked.when}.")
         elif self._live.running:
             used = [host.name for host in hosts if host.name in self._live.hosts]
             told = f"{', '.join(used[:-1])} and {used[-1]}" if len(used) > 1 else "this lab"

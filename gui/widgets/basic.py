@@ -439,6 +439,8 @@ def emptied(layout: QLayout) -> None:
     while (item := layout.takeAt(0)) is not None:
         if (widget := item.widget()) is not None:
             widget.setParent(None)
+            # A layout shows its widgets a moment later; without this, one that is gone by then as a window.
+            widget.hide()
             widget.deleteLater()
         elif (inner := item.layout()) is not None:
             emptied(inner)

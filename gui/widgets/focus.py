@@ -14,12 +14,12 @@ def next_part(parts: Sequence[QWidget]) -> None:
     focus = QApplication.focusWidget()
     inside = [part for part in seen if focus is not None and (part is focus or part.isAncestorOf(focus))]
     at = seen.index(inside[-1]) if inside else -1
-    first = _first_in(seen[(at + 1) % len(seen)])
+    first = first_in(seen[(at + 1) % len(seen)])
     if first is not None:
         first.setFocus(Qt.FocusReason.ShortcutFocusReason)
 
 
-def _first_in(part: QWidget) -> QWidget | None:
+def first_in(part: QWidget) -> QWidget | None:
     """The first widget inside that takes the focus by Tab."""
     for widget in part.findChildren(QWidget):
         takes = widget.focusPolicy() & Qt.FocusPolicy.TabFocus

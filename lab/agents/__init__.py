@@ -152,7 +152,10 @@ class Conversation:
     def cancel(self) -> None:
         """Ask the agent to end this request early; its last word still comes. Idempotent."""
         if not self._ended:
-            self.agent.cancel(self._number)
+            try:
+                self.agent.cancel(self._number)
+            except ConnectionLost as error:
+                raise self.agent.lost(f"{self.verb} got no last word") from error
 
     def finish(self, timeout_s: float = CLOSE_S) -> dict[str, Any] | None:
         """Cancel if need be, pass over what is left, and return the last word; None if it was a refusal."""

@@ -27,11 +27,25 @@ log = logging.getLogger(__name__)
 
 TICK_S = 0.1
 """A wait looks at its `Stop` this often."""
-START_S = 20.0
-"""How long an agent may take from its start to its `hello`."""
+START_S = 60.0
+"""How long an agent may take for each step from its start to its `hello`: a login may mount a home, or sleep, first.
+
+Not less than `lab.ssh.process.BEGIN_S`, which is for the same wait."""
 ROOT_S = 75.0
 """How long sudo or doas may take for each step: PAM may hold a prompt back for a minute."""
 MAX_NOISE = 1 << 20
+OWN_CODE = re.compile(
+    r"(import binascii;exec\(binascii\.a2b_base64\(')?[A-Za-z0-9+/=]{100,}([A-Za-z0-9+/=]|\\?\s)*('\)\))?"
+)
+"""The loader, as sudo and tracebacks repeat it: nobody can read it, and it would hide what they say."""
+SHELL_ADVICE = (
+    "The login shell, its start-up files (.bashrc, .profile) or a ForceCommand end, or run something else, before the"
+    " agent begins. Log in by hand with a command (ssh HOST python3 --version): it has to print a version and nothing"
+    " else. Give that user a shell, or name another user in the profile."
+)
+BEGUN_ADVICE = (
+    "Look at what it said; log in by hand and see that python3 works there, and how busy the host is."
+)
 
 Password = Callable[[], str | None]
 """Gives the password with which the user becomes root, or None where there is none. May wait for a person."""
@@ -39,6 +53,10 @@ Password = Callable[[], str | None]
 
 class PasswordRefused(HostLacks):
     """sudo or doas did not take the password. It was offered once."""
+
+
+class NotBegun(HostLacks):
+    """The host answers, and something else than the agent runs there, or nothing: again, it would end the same."""
 
 
 class _NoPython(HostLacks):
@@ -123,7 +141,7 @@ def raised(
         way = ways.pop(0)
         try:
             begun = _raised(connection, way, known, timeout_s, stop)
-        except PasswordRefused:
+        except (PasswordRefused, NotBegun):
             raise
         except _NeedsTerminal as error:
             if way.terminal:
@@ -288,7 +306,7 @@ class _Prompt:
                 " branchlab check --sudoers PROFILE.",
             )
         self.answered, self._until = True, len(out)
-        process.write(secret.encode() + b"\n")
+        process.write(secret.encode("utf-8", "surrogateescape") + b"\n")
 
 
 def _refused(way: _Way) -> PasswordRefused:
@@ -312,6 +330,7 @@ class _Greeting:
         stop: Stop | None,
     ) -> None:
         self.rest = b""
+        self._begun = False
         self._process, self._host, self._stop = process, host, stop
         self._way, self._prompt = way, prompt
         self._timeout_s = timeout_s
@@ -319,7 +338,9 @@ class _Greeting:
 
     def first(self) -> bytes:
         """The loader's word: whether it needs the source, has it, or which installed copy it is."""
-        return self._until(self._way.first).group(1)
+        word = self._until(self._way.first).group(1)
+        self._begun = True
+        return word
 
     def send(self, data: bytes) -> None:
         try:
@@ -343,7 +364,8 @@ class _Greeting:
         """Read up to and including `mark`; what comes before it is noise."""
         while (found := mark.search(self.rest)) is None:
             if len(self.rest) > MAX_NOISE:
-                raise self._trouble("printed more than 1 MiB before the agent spoke")
+                advice = "Let the login shell's start-up files (.bashrc, .cshrc) print nothing where no terminal is."
+                raise self._trouble("did not begin: the host printed more than 1 MiB before it", advice)
             self._more()
         if found.start():
             noise = self.rest[: found.start()][:200]
@@ -357,7 +379,7 @@ class _Greeting:
                 self._stop.check()
             self._answer()
             if time.monotonic() > self._end:
-                raise self._trouble("did not say hello in time")
+                raise self._trouble(f"did not say hello within {self._timeout_s:g} s")
             with suppress(TimeoutError):
                 data = self._process.read(TICK_S)
                 break
@@ -382,8 +404,14 @@ class _Greeting:
         said = f"{self._process.errors()}\n{out}".strip()
         return said.replace(self._way.token, "") if self._way.token else said
 
-    def _trouble(self, text: str) -> ConnectionLost:
-        return ConnectionLost(f"the agent {text}{quoted(self._said())}", host=self._host)
+    def _heard(self) -> str:
+        """All that came instead of the agent's word, whatever it is of."""
+        out = "" if self._way.terminal else self.rest.decode("utf-8", "replace")
+        return f"{out}\n{self._said()}".strip()
+
+    def _trouble(self, text: str, advice: str = "") -> NotBegun:
+        advice = advice or (BEGUN_ADVICE if self._begun else SHELL_ADVICE)
+        return NotBegun(f"the agent {text}{quoted(self._heard())}", host=self._host, advice=advice)
 
     def _ended(self) -> LabError:
         status, said = self._process.exit(5), self._said()
@@ -405,8 +433,18 @@ class _Greeting:
                 advice="Install python3 on the host (Debian, Ubuntu: apt-get install python3; Windows: from python.org,"
                 " for all users).",
             )
-        before = quoted(self.rest.decode("utf-8", "replace")) if self.rest else ""
-        return self._trouble(f"ended before its first word (exit status {status}){before}")
+        if lacking := re.search(r"No module named '([\w.]+)'", said):
+            return NotBegun(
+                f"the agent needs Python's standard library, and the python3 there lacks a part of it ({lacking[1]})",
+                host=self._host,
+                advice="Install python3 whole, not python3-minimal (Debian, Ubuntu: apt-get install python3).",
+            )
+        if status is None:  # out of sight, or killed: the next one may live
+            return ConnectionLost(
+                f"the agent ended before its first word{quoted(self._heard())}", host=self._host
+            )
+        self._begun = self._begun or "Traceback" in said
+        return self._trouble(f"ended before its first word (exit status {status})")
 
     def _tool_refused(self, said: str) -> HostLacks:
         tool = self._way.tool
@@ -428,6 +466,12 @@ class _Greeting:
 
 
 def quoted(text: str) -> str:
-    """The end of what a program said, to be put behind a sentence; nothing if it said nothing."""
-    tail = text.strip()[-600:]
+    """The end of what a program said, to be put behind a sentence; nothing if it said nothing.
+
+    Without our own code, and without anything that a terminal would obey.
+    """
+    shown = "".join(
+        char if char.isprintable() or char == "\n" else " " for char in OWN_CODE.sub("…", text[-20_000:])
+    )
+    tail = shown.strip()[-600:]
     return f"; it said: {tail}" if tail else ""

@@ -92,6 +92,16 @@ def _signed_in(lab: Lab) -> Passwords:
     return passwords.signed_in(lab)
 
 
+@cache
+def _entered(lab: Lab, experiment: Experiment) -> Passwords:
+    """The same, with the password of the experiment's repository."""
+    from lab.cli import passwords
+
+    known = _signed_in(lab)
+    passwords.entered(lab, experiment, known, _drivers())
+    return known
+
+
 def _own(lab: Lab) -> bool:
     from lab import machines
 
@@ -101,7 +111,7 @@ def _own(lab: Lab) -> bool:
 def _look(lab: Lab, experiment: Experiment) -> tuple[Question, ...]:
     from lab import machines
 
-    return machines.look(lab, experiment, _drivers(), _signed_in(lab))
+    return machines.look(lab, experiment, _drivers(), _entered(lab, experiment))
 
 
 def _machines(lab: Lab, agreed: frozenset[str]) -> Testbed:
@@ -113,7 +123,11 @@ def _machines(lab: Lab, agreed: frozenset[str]) -> Testbed:
 def _check(lab: Lab, experiment: Experiment | None) -> Sequence[Checked]:
     from lab import machines
 
-    found: Sequence[Checked] = machines.check(lab, experiment, _signed_in(lab), _drivers())
+    def enter() -> None:
+        if experiment is not None:
+            _entered(lab, experiment)
+
+    found: Sequence[Checked] = machines.check(lab, experiment, _signed_in(lab), _drivers(), entering=enter)
     return found
 
 

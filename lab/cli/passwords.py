@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import getpass
 import sys
+from pathlib import Path
 
 import click
 
 from lab.cli import agreeing
 from lab.credentials import Offered, Passwords
 from lab.errors import BadInput, HostTrouble
-from lab.model import Host, Lab
+from lab.model import Experiment, Host, Lab
 
 TRIES = 3
 """So often a person may type a password for one host; each wrong one is told."""
@@ -30,6 +31,26 @@ def signed_in(lab: Lab, *, root: bool = True) -> Passwords:
                 if host.root in ("sudo", "doas") or not host.ssh.startswith("unix:"):
                     _signed_in(host, passwords, root)
     return passwords
+
+
+def entered(lab: Lab, experiment: Experiment, passwords: Passwords, drivers: Path) -> None:
+    """The password of the experiment's repository, got now where a user is named, each tried once.
+
+    Raises RepositoryPasswordRefused after the last wrong one, and BadInput where none is known and nobody is there.
+    """
+    from lab import machines
+    from lab.rig.entry import RepositoryPasswordRefused
+
+    there = agreeing.somebody_there()
+    with passwords.asking(_ask if there else None, _accepted if there else None):
+        for attempt in range(TRIES):
+            try:
+                return machines.signed_in(lab, experiment, passwords, drivers)
+            except RepositoryPasswordRefused as error:
+                if attempt == TRIES - 1 or not there:
+                    raise
+                click.echo(str(error), err=True)
+    return None
 
 
 def _signed_in(host: Host, passwords: Passwords, root: bool) -> None:

@@ -47,8 +47,10 @@ def code_of(summary: Summary) -> int:
         case Outcome.STOPPED:
             return trouble.INTERRUPTED
         case Outcome.FAILED:
-            return trouble.HOST_TROUBLE
-    return trouble.DONE if summary.complete else trouble.INCOMPLETE
+            declined = summary.finished is not None and summary.finished.declined
+            return trouble.BAD_INPUT if declined else trouble.HOST_TROUBLE
+    left = summary.finished is not None and summary.finished.left
+    return trouble.DONE if summary.complete and not left else trouble.INCOMPLETE
 
 
 def report(summary: Summary, path: Path | None, out: Console) -> None:
@@ -75,6 +77,8 @@ def _report(summary: Summary, path: Path | None, out: Console) -> None:
         out.print(f"Why: {summary.finished.reason}", soft_wrap=True)
         if summary.finished.advice:
             out.print(f"What to do: {summary.finished.advice}", soft_wrap=True)
+    if summary.finished is not None and summary.finished.left:
+        out.print(f"Not taken back: {summary.finished.left}", soft_wrap=True)
     for table in tables.results(summary):
         out.print()
         out.print(table)

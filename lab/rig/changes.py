@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from urllib.parse import urlsplit
 
-from lab import asking, design, units
+from lab import asking, design, places, units
 from lab.model import Experiment, Host, Lab, Role
 from lab.rig import planning
 from lab.rig.checking import service_folders
 from lab.rig.hosts import LEASE_S, owner
-from lab.rig.workplace import PROXY_PORT
+from lab.rig.scratch import PROXY_PORT
 from lab.vcs import Driver
 
 OUTLASTS_S = LEASE_S + 5
@@ -74,13 +74,13 @@ def _what(lab: Lab, experiment: Experiment, duration: str) -> list[str]:
 
 def _host(lab: Lab, host: Host, experiment: Experiment) -> list[str]:
     rights = {"none": "nothing here is done as root", "direct": "logs in as root, or has the rights already"}
-    addresses = ", ".join(address for address in (host.address, host.address6) if address) or "no address"
+    addresses = ", ".join(_addresses(host)) or "no address"
     changes = [*_leased(lab, host, experiment), *_kept(host, experiment)]
     return [
         f"### {host.name} ({host.role.value}, {addresses})",
         "",
         f"SSH to `{host.ssh}`; {rights.get(host.root, f'root by {host.root}')}."
-        f" Ports: {'; '.join(_ports(host, experiment))}.",
+        f" Ports: {'; '.join(_ports(lab, host, experiment))}.",
         "",
         "| change | how it ends | outlasts BranchLab by at most |",
         "| --- | --- | --- |",
@@ -144,14 +144,27 @@ def _kept(host: Host, experiment: Experiment) -> Iterator[tuple[str, str, str]]:
     )
 
 
-def _ports(host: Host, experiment: Experiment) -> Iterator[str]:
+def _ports(lab: Lab, host: Host, experiment: Experiment) -> Iterator[str]:
+    office = [
+        address for one in lab.hosts if one.role in (Role.CLIENT, Role.PROXY) for address in _addresses(one)
+    ]
+    only = f"{', '.join(office) or 'clients and proxy'} alone (behind NAT: the address seen for them)"
+    port = places.port(experiment.repository)
     yield "none for SSH (a UNIX socket)" if host.ssh.startswith("unix:") else "SSH as above"
     if host.role is Role.SERVER:
-        yield f"TCP {urlsplit(experiment.repository).port or 80} for the repository"
+        yield f"TCP {port} for the repository" + (
+            f", answering this host and {only}" if experiment.data else ""
+        )
         if any(line.limited or line.delayed for line in experiment.lines):
             yield "one free TCP and UDP port while a line is probed"
     if host.role is Role.PROXY:
-        yield f"TCP {urlsplit(host.url or '').port or PROXY_PORT} for the proxy"
+        own = f", answering {only}, and going to the repository's host on port {port} alone"
+        ours = bool(host.services and host.cache)
+        yield f"TCP {urlsplit(host.url or '').port or PROXY_PORT} for the proxy{own if ours else ''}"
+
+
+def _addresses(host: Host) -> list[str]:
+    return [address for address in (host.address, host.address6) if address]
 
 
 def _repository(experiment: Experiment) -> list[str]:

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 from urllib.parse import urlsplit
 
 from lab.agents import BUSY_ADVICE, Agent
 from lab.credentials import Passwords
-from lab.errors import AgentRefused, HostTrouble, LabError
+from lab.errors import AgentRefused, HostTrouble, LabError, Stopped
 from lab.model import Experiment, Host, Lab, Role
-from lab.rig import host_checks, peers, scratch
+from lab.rig import host_checks, peers, scratch, services
 from lab.rig.host_checks import Checked
 from lab.rig.hosts import Connected, connected, in_role, only, owner
 from lab.rig.line import HeldLine
 from lab.rig.meter import Meter
-from lab.rig.workplace import PROXY_PORT
+from lab.rig.scratch import PROXY_PORT
 from lab.stop import Stop
 
 
@@ -26,21 +26,35 @@ def service_folders(host: Host) -> list[str]:
     return [f"{host.services}/{'svn-server' if host.role is Role.SERVER else 'caching-proxy'}"]
 
 
-def check(lab: Lab, experiment: Experiment | None, passwords: Passwords | None = None) -> tuple[Checked, ...]:
-    """Everything that a run would need, looked at; nothing is changed. Never raises a LabError."""
+def check(
+    lab: Lab,
+    experiment: Experiment | None,
+    passwords: Passwords | None = None,
+    stop: Stop | None = None,
+    say: Callable[[str], None] = lambda name: None,
+) -> tuple[Checked, ...]:
+    """Everything that a run would need, looked at; nothing is changed. Raises no LabError but Stopped.
+
+    `say` is told of each host's name before it is looked at, and of an empty one before what is between them.
+    """
     known = passwords or Passwords()
     found: list[Checked] = []
-    stop = Stop()
+    stop = stop or Stop()
     reached: list[Connected] = []
     for host in lab.hosts:
+        stop.check()
+        say(host.name)
         alone = Lab(name=lab.name, hosts=(host,))
         try:
             with connected(alone, stop, lease_s=None, passwords=known) as (one,):
                 found += _host(one, lab)
                 reached.append(one)
+        except Stopped:
+            raise
         except LabError as error:
             found.append(Checked(host.name, False, str(error), error.advice))
     if len(reached) == len(lab.hosts):
+        say("")
         found += _line(lab, experiment, stop, known)
     return tuple(found)
 
@@ -208,24 +222,50 @@ def _line(lab: Lab, experiment: Experiment | None, stop: Stop, passwords: Passwo
             for text in Meter(hosts, peers.hidden(seen, hosts)).notes():
                 yield Checked(lab.name, True, text)
             if experiment is not None:
+                yield from _ports(experiment, hosts, seen)
                 line.refuse(experiment.lines, stop)
                 yield from _services(experiment, hosts)
+    except Stopped:
+        raise
     except LabError as error:
         yield Checked(error.host or lab.name, False, str(error), error.advice)
 
 
+def _ports(
+    experiment: Experiment, hosts: Sequence[Connected], seen: Sequence[peers.Seen]
+) -> Iterator[Checked]:
+    """Whether the ports on which services of our own would listen are free."""
+    for one, service in services.wanted(hosts, experiment, seen):
+        if any(agent.ask("leases")["leases"] for agent in _agents(one)):
+            continue  # a run's own service may listen there, and goes with it
+        yield from host_checks.port(one, service)
+
+
 def _services(experiment: Experiment, hosts: Sequence[Connected]) -> Iterator[Checked]:
     """Whether the services that are the user's own let a client in: repository, and the proxy before it."""
-    if experiment.data is not None:
-        return  # BranchLab starts the server itself, and nothing answers before that
     client, server = only(hosts, Role.CLIENT), only(hosts, Role.SERVER)
-    url = scratch.filled(experiment.repository, server.host)
-    yield from host_checks.answers(client, url)
-    for proxy in in_role(hosts, Role.PROXY):
-        if not proxy.host.services and any(state.enabled for state in experiment.states):
-            parts = urlsplit(proxy.host.url or "")
-            through = (parts.hostname or next(iter(proxy.addresses), proxy.name), parts.port or PROXY_PORT)
-            yield from host_checks.answers(client, url, through)
+    enabled = any(state.enabled for state in experiment.states)
+    proxies = [one for one in in_role(hosts, Role.PROXY) if not one.host.services and enabled]
+    # A server of BranchLab's own does not answer before a run.
+    url = "" if experiment.data is not None else scratch.filled(experiment.repository, server.host)
+    if url.startswith("https:"):
+        yield Checked(
+            client.name,
+            True,
+            f"{url} speaks https",
+            "Nothing of what goes over https can be cached: only the line can be measured with it.",
+        )
+        return
+    if url:
+        yield from host_checks.answers(client, url, named=bool(experiment.user) and not enabled)
+    for proxy in proxies:
+        parts = urlsplit(proxy.host.url or "")
+        at = (parts.hostname or next(iter(proxy.addresses), proxy.name), parts.port or PROXY_PORT)
+        named = bool(proxy.host.user)
+        if url:
+            yield from host_checks.answers(client, url, at, named=named)
+        else:
+            yield from host_checks.listens(client, proxy.name, at, named=named)
 
 
 def revert(lab: Lab, *, force: bool = False, passwords: Passwords | None = None) -> dict[str, list[str]]:

@@ -12,7 +12,7 @@ from lab import caches, design
 from lab.errors import LabError, TrialFailed
 from lab.model import Cache, ProxyState
 from lab.rig.hosts import Connected
-from lab.rig.workplace import PROXY_PORT
+from lab.rig.scratch import PROXY_PORT
 from lab.stop import Stop
 
 CHUNK = 2000

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import shlex
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 from lab import units
 from lab.agents import Agent
@@ -39,13 +39,17 @@ NAMES = {
 
 @dataclass(frozen=True, slots=True)
 class Checked:
-    """One thing that was looked at. `advice` is empty where nothing is to be done; `command` is its exact words."""
+    """One thing that was looked at. `advice` is empty where nothing is to be done; `command` is its exact words.
+
+    `packages` is true where `lab.rig.provisioning` can cure it.
+    """
 
     host: str
     ok: bool
     text: str
     advice: str = ""
     command: str = ""
+    packages: bool = False
 
     @property
     def grade(self) -> Literal["ok", "warn", "trouble"]:
@@ -87,7 +91,7 @@ def _programs(one: Connected, lab: Lab) -> Iterator[Checked]:
             yield Checked(one.name, False, f"{NAMES[need]} is missing", f"Install {NAMES[need]} there.")
         else:
             advice = "branchlab provision PROFILE installs it, or somebody there as root:"
-            yield Checked(one.name, False, f"{NAMES[need]} is missing", advice, " && ".join(commands))
+            yield Checked(one.name, False, f"{NAMES[need]} is missing", advice, " && ".join(commands), True)
 
 
 def _disk(one: Connected) -> Iterator[Checked]:
@@ -189,8 +193,53 @@ def routes(one: Connected, hosts: Sequence[Connected]) -> Iterator[Checked]:
     yield Checked(one.name, True, f"reaches {ways}; {ssh}")
 
 
-def answers(one: Connected, url: str, through: tuple[str, int] | None = None) -> Iterator[Checked]:
-    """What a service of the user's own says to a client that sends no password; `through` is a proxy (host, port)."""
+def port(one: Connected, service: Mapping[str, Any]) -> Iterator[Checked]:
+    """Whether the port of a service that a run would start (`services.wanted`) is free."""
+    number, kind = service["port"], service["kind"]
+    word = one.agent.ask("service.port", {"port": number, "listen": service["options"].get("listen", [])})
+    if not word["taken"]:
+        yield Checked(one.name, True, f"port {number} is free for BranchLab's own {kind}")
+        return
+    key = f'url = "http://…:PORT" under [hosts.{one.name}]'
+    if kind == "svn-server":
+        key = 'repository = "http://{server}:PORT/svn/trunk" in the experiment'
+    yield Checked(
+        one.name,
+        False,
+        f"port {number}, which BranchLab's own {kind} would listen on, is taken: somebody listens on"
+        f" {', '.join(word['taken'])}",
+        f"Write another port in the profile ({key}), or end what listens there; as root this names it:",
+        f"ss -ltnp 'sport = :{number}'",
+    )
+
+
+LET_IN = 'Write user = "NAME" under the proxy, or let the clients\' addresses in without a password.'
+
+
+def listens(one: Connected, proxy: str, at: tuple[str, int], *, named: bool = False) -> Iterator[Checked]:
+    """Whether a proxy of the user's own is there, and lets a client in without a password; its origin is not yet.
+
+    `named`: a run would send one.
+    """
+    url = f"http://{f'[{at[0]}]' if ':' in at[0] else at[0]}:{at[1]}/"
+    try:
+        word = one.agent.ask("http.look", {"url": url}, timeout_s=60)
+    except AgentRefused as error:
+        yield Checked(one.name, False, f"{proxy}: {error}", "Start it, or correct `url` in the profile.")
+        return
+    if word["status"] == 407:
+        yield Checked(one.name, named, f"{proxy}: asks for a password", "" if named else LET_IN)
+    else:
+        yield Checked(one.name, True, f"{proxy}: answers on {url}")
+
+
+def answers(
+    one: Connected, url: str, through: tuple[str, int] | None = None, *, named: bool = False
+) -> Iterator[Checked]:
+    """What a service of the user's own says to a client that sends no password; `through` is a proxy (host, port).
+
+    `named`: a run would send one, to the proxy if it is through one, else to the server; then without any cache.
+    """
     args = {"url": url, **({"proxy": {"host": through[0], "port": through[1]}} if through else {})}
     where = f"{url} through {through[0]}:{through[1]}" if through else url
     try:
@@ -202,13 +251,22 @@ def answers(one: Connected, url: str, through: tuple[str, int] | None = None) ->
         return
     status = word["status"]
     if status == 407:
-        advice = "Let the clients' addresses in without a password: BranchLab sends none to a proxy."
-        yield Checked(one.name, False, f"{where}: the proxy asks for a password", advice)
+        yield Checked(one.name, named, f"{where}: the proxy asks for a password", "" if named else LET_IN)
     elif status == 401:
         advice = (
             "Nothing can be cached then. Allow reading without a password, from the lab's addresses at least."
         )
-        yield Checked(one.name, False, f"{where}: a password is asked for on reads", advice)
+        if named and through is None:
+            advice = "Nothing can be cached then: only the line can be measured with it."
+        yield Checked(
+            one.name, named and through is None, f"{where}: a password is asked for on reads", advice
+        )
+    elif 300 <= status < 400:
+        to = str(word["headers"].get("location", "another address"))
+        advice = f"Write the address itself in the profile: {to}."
+        if to.startswith("https:"):
+            advice = "Nothing can be cached over https. Name an address that answers over http."
+        yield Checked(one.name, False, f"{where}: sends on to {to}", advice)
     elif status in (403, 502, 503, 504):
         advice = "Look into its log: it refuses what a run would ask, or does not reach the server."
         yield Checked(one.name, False, f"{where}: answers {status} {word['reason']}", advice)

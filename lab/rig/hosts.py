@@ -16,7 +16,7 @@ from lab import agents, ssh
 from lab.agents import Agent, Lease
 from lab.credentials import Passwords
 from lab.errors import AgentRefused, HostLacks, HostTrouble, LabError
-from lab.events import HostChanged
+from lab.events import HostChanged, Noted
 from lab.model import Host, Lab, Role
 from lab.stop import Stop
 
@@ -36,6 +36,8 @@ class Connected:
     root: Agent | None
     facts: dict[str, Any]
     leases: list[Lease] = field(default_factory=list)
+    told: list[HostChanged | Noted] = field(default_factory=list)
+    """what was changed there by commands, which no agent tells, and was not told yet"""
 
     @property
     def name(self) -> str:
@@ -58,8 +60,10 @@ class Connected:
             )
         return self.root
 
-    def account(self) -> Iterator[HostChanged]:
-        """What was changed on this host, and taken back, since this was last asked."""
+    def account(self) -> Iterator[HostChanged | Noted]:
+        """What was changed on this host, and taken back, since this was last asked; and what could not be."""
+        while self.told:  # the list itself stays: others add to it
+            yield self.told.pop(0)
         for agent in (self.root, self.agent):
             for change in agent.changes() if agent is not None else ():
                 yield HostChanged(host=self.name, at=change.at, what=change.what, undone=change.undone)
@@ -134,11 +138,11 @@ def connected(
         if others:
             raise others[0]
         if troubles:
-            raise (
-                troubles[0]
-                if len(troubles) == 1
-                else HostTrouble("\n".join(trouble.told() for trouble in troubles))
-            )
+            if len(troubles) == 1:
+                raise troubles[0]
+            # Whoever waits for hosts to come back need not wait for these.
+            kind = HostLacks if all(isinstance(trouble, HostLacks) for trouble in troubles) else HostTrouble
+            raise kind("\n".join(trouble.told() for trouble in troubles))
         stop.check()
         if lease_s is not None:
             _lease_all(hosts, lease_s, owned_by or owner(), stack)

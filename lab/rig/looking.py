@@ -32,7 +32,7 @@ def look(lab: Lab, experiment: Experiment, driver: Driver, passwords: Passwords)
     with connected(lab, stop, lease_s=None, passwords=passwords) as hosts:
         for one in hosts:
             checking.refuse_held(one)
-        workplace = Workplace(hosts, experiment, driver)
+        workplace = Workplace(hosts, experiment, driver, passwords)
         workplace.look(stop)
         _refuse_rootless(hosts, experiment)
         # As if it had been agreed to: only what no agreement can help is refused here.
@@ -46,7 +46,7 @@ def look(lab: Lab, experiment: Experiment, driver: Driver, passwords: Passwords)
         if any(state.enabled for state in experiment.states):
             proxy = only(hosts, Role.PROXY)
             if proxy.host.cache is not None:
-                looked = Fullness(proxy, proxy.host.cache, workplace.origin, _never_filled)
+                looked = Fullness(proxy, proxy.host.cache, workplace.origin, never_filled)
                 found += purge(looked, proxy, stop)
     return tuple(found)
 
@@ -110,7 +110,8 @@ def _refuse_rootless(hosts: Sequence[Connected], experiment: Experiment) -> None
             _ = one.privileged
 
 
-def _never_filled(operation: str, stop: Stop) -> None:
+def never_filled(operation: str, stop: Stop) -> None:
+    """As a `Fullness` fills where it only looks."""
     raise AssertionError("looking at a cache fills nothing")
 
 

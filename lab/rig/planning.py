@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 from lab import caches, design, recipes, units, vcs
 from lab.errors import BadInput
 from lab.model import CHANGING, Cache, Experiment, Host, Lab, Line, ProxyState, Role
-from lab.rig.workplace import PROXY_PORT
+from lab.rig.scratch import PROXY_PORT
 from lab.vcs import Driver, Phase
 
 ENGINES = {"apache": "an Apache", "squid": "a Squid", "nginx": "an nginx"}
@@ -19,6 +19,9 @@ def commands(lab: Lab, experiment: Experiment, driver: Driver) -> dict[str, list
     server, client = lab.one(Role.SERVER), lab.one(Role.CLIENT)
     told: dict[str, list[str]] = {host.name: [] for host in lab.hosts}
     holes = _holes(experiment, server)
+    if any(proxy.user for proxy in lab.having(Role.PROXY)):
+        holes["proxy_config"] = "SCRATCH/proxy"
+    driver = driver.entering(experiment.user, experiment.ca)
     if experiment.data:
         if not server.services:
             raise BadInput(
@@ -50,7 +53,9 @@ def commands(lab: Lab, experiment: Experiment, driver: Driver) -> dict[str, list
             told[host.name].append("count bytes per host in a table of its own (nftables: inet branchlab)")
     if place:
         message = "--message TEXT"
-        told[client.name].append(f"svn copy --parents {message} {holes['url']}@REVISION {place}/work")
+        told[client.name].append(f"svn mkdir and svn commit {message} of {place} and {place}/try")
+        told[client.name].append(f"svn delete {message} {place}/try")
+        told[client.name].append(f"svn copy {message} {holes['url']}@REVISION {place}/work")
     told[client.name] += [str(command) for command in driver.setup(holes)]
     if place and "check-out" in experiment.operations:
         copied = {"url": f"{place}/work", "pristine": holes["lockable"], "revision": "HEAD"}
@@ -81,7 +86,8 @@ def engine(host: Host) -> str:
 def revisions(experiment: Experiment) -> int:
     """How many revisions a run adds to a repository as it is; 0 where BranchLab makes the repository itself.
 
-    The run's folder, two per Check-In (its branch, the timed commit) and the folder's end. Where a cache is
+    The run's folder, the trial whether something can be deleted in it, the copy of what is measured, two per Check-In
+    (its branch, the timed commit) and the folder's end. Where a cache is
     filled, Check-In is run once more for that; each refill that runs it again adds two, and so does each
     folder that a run which was cut off left: one.
     """
@@ -89,7 +95,7 @@ def revisions(experiment: Experiment) -> int:
         return 0
     trials = sum(trial.treatment.operation == "check-in" for trial in design.trials(experiment))
     fills = "check-in" in experiment.operations and refills(experiment)
-    return 1 + 2 * (trials + fills) + 1
+    return 3 + 2 * (trials + fills) + 1
 
 
 def _changing(experiment: Experiment) -> bool:

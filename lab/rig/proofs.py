@@ -17,6 +17,9 @@ from lab.rig.readback import Readback
 SERVED_SHARE = 0.02
 """Without an access log, the proxy served only what exceeds this share of what it sent: headers differ a little."""
 
+CONTENT_SHARE = 0.02
+"""Past the proxy, a Get moves at least this share of the different contents that it fetches, well compressed too."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Evidence:
@@ -35,6 +38,8 @@ class Evidence:
     exit_ok: bool
     told: Mapping[str, Any]
     limit_s: float
+    content_bytes: int = 0
+    """of a Get: the different contents that it fetches, uncompressed; 0 if that is not known"""
 
     def served_bytes(self) -> int | None:
         """Content that the proxy sent without fetching it: from its log, or else by counters. None if neither is."""
@@ -121,6 +126,8 @@ def _path(evidence: Evidence) -> Proof | None:
             return Proof(
                 name="path", ok=False, text=f"the proxy was used ({through:,} bytes) though it was disabled"
             )
+        if trouble := _elsewhere(evidence):
+            return Proof(name="path", ok=False, text=trouble)
         return Proof(name="path", ok=True, text="past the proxy")
     if evidence.traffic_class is TrafficClass.LOCAL:
         return Proof(name="path", ok=True, text="needs no other host")
@@ -134,6 +141,19 @@ def _path(evidence: Evidence) -> Proof | None:
     if evidence.traffic_class is TrafficClass.CACHEABLE and (trouble := _objects_trouble(evidence)):
         return Proof(name="path", ok=False, text=trouble)
     return Proof(name="path", ok=True, text=f"proxy in use: {served:,} bytes served, {relayed:,} relayed")
+
+
+def _elsewhere(evidence: Evidence) -> str:
+    """Why what was fetched cannot have come from the server; empty if it can, or if that was not counted."""
+    moved, content = evidence.direct_bytes(), evidence.content_bytes
+    if evidence.traffic_class is not TrafficClass.CACHEABLE or not evidence.exit_ok or moved is None:
+        return ""
+    if moved >= CONTENT_SHARE * content:
+        return ""
+    return (
+        f"client and server exchanged {moved:,} bytes, and what was fetched holds {content:,}: "
+        "it came from another host"
+    )
 
 
 def _objects_trouble(evidence: Evidence) -> str:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Collection
+from dataclasses import dataclass, replace
 
 from lab import caches
 from lab.agents import Conversation
@@ -61,21 +61,33 @@ PROGRAMS = {"apache": "apache2", "squid": "squid", "nginx": "nginx"}
 """What the engines of `lab.caches` are called as needs."""
 
 
-def look(lab: Lab, passwords: Passwords | None = None) -> tuple[Missing, ...]:
-    """What is missing on each host, and the exact commands. Changes nothing. Raises HostTrouble."""
-    with connected(lab, Stop(), lease_s=None, passwords=passwords) as hosts:
+def look(
+    lab: Lab, passwords: Passwords | None = None, only: Collection[str] | None = None
+) -> tuple[Missing, ...]:
+    """What is missing on each host, or on those named in `only`, and the exact commands. Changes nothing.
+
+    Raises HostTrouble.
+    """
+    with connected(_part(lab, only), Stop(), lease_s=None, passwords=passwords) as hosts:
         return tuple(_missing(one, lab) for one in hosts)
 
 
-def provision(lab: Lab, stop: Stop, say: Say, passwords: Passwords | None = None) -> dict[str, list[str]]:
+def provision(
+    lab: Lab,
+    stop: Stop,
+    say: Say,
+    passwords: Passwords | None = None,
+    only: Collection[str] | None = None,
+) -> dict[str, list[str]]:
     """Install what is missing, host by host; by host, the packages that came. Idempotent.
 
-    Raises HostLacks before anything is installed where a host cannot be given what it needs, HostTrouble or
-    AgentRefused where installing fails. An installation that was begun is let finish.
+    With `only`, on the hosts of these names, and no other is connected to. An installation that was begun is
+    let finish. Raises HostLacks before anything is installed where a host cannot be given what it needs,
+    HostTrouble or AgentRefused where installing fails.
     """
     came: dict[str, list[str]] = {}
     owned_by = owner(purpose="provision")
-    with connected(lab, stop, owned_by=owned_by, passwords=passwords) as hosts:
+    with connected(_part(lab, only), stop, owned_by=owned_by, passwords=passwords) as hosts:
         wanted = [(one, _missing(one, lab)) for one in hosts]
         for one, missing in wanted:
             _refuse(one, missing)
@@ -85,15 +97,28 @@ def provision(lab: Lab, stop: Stop, say: Say, passwords: Passwords | None = None
     return came
 
 
-def unprovision(lab: Lab, stop: Stop, say: Say, passwords: Passwords | None = None) -> dict[str, list[str]]:
+def unprovision(
+    lab: Lab,
+    stop: Stop,
+    say: Say,
+    passwords: Passwords | None = None,
+    only: Collection[str] | None = None,
+) -> dict[str, list[str]]:
     """Take away what `provision` installed; what something else needs by now stays, and is told. Idempotent."""
     told: dict[str, list[str]] = {}
     owned_by = owner(purpose="provision --remove")
-    with connected(lab, stop, owned_by=owned_by, passwords=passwords) as hosts:
+    with connected(_part(lab, only), stop, owned_by=owned_by, passwords=passwords) as hosts:
         for one in hosts:
             stop.check()
             told[one.name] = _removed(one, say) if one.root is not None else []
     return told
+
+
+def _part(lab: Lab, only: Collection[str] | None) -> Lab:
+    """The lab with no other hosts than these, to be connected to; what each needs is asked of the whole lab."""
+    if only is None:
+        return lab
+    return replace(lab, hosts=tuple(host for host in lab.hosts if host.name in only))
 
 
 def _refuse(one: Connected, missing: Missing) -> None:

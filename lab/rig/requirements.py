@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlsplit
 
-from lab import agents, ssh
+from lab import agents, places, ssh
 from lab.credentials import Passwords
 from lab.errors import AgentRefused, HostTrouble, LabError
 from lab.model import Experiment, Host, Lab, Role
@@ -149,7 +149,7 @@ def _ports(host: Host, lab: Lab, experiments: tuple[Experiment, ...], facts: dic
     ends = facts.get("ssh")
     yield f"Ports: TCP {ends['own']['port']} for SSH" if ends else "Ports: none for SSH (a UNIX socket)"
     if host.role is Role.SERVER:
-        for port in sorted({urlsplit(one.repository).port or 80 for one in experiments} or {80}):
+        for port in sorted({places.port(one.repository) for one in experiments} or {80}):
             yield f"    TCP {port} for the repository, from clients and proxy"
         yield "    one free TCP and UDP port above 1023 while a line is probed, from clients and proxy"
     if host.role is Role.PROXY:

@@ -2,31 +2,41 @@
 
 from __future__ import annotations
 
-import logging
+import hashlib
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from urllib.parse import quote, unquote, urlsplit
 
 from lab import places
 from lab.credentials import Passwords
-from lab.errors import BadInput, HostTrouble, LabError
+from lab.errors import AgentRefused, BadInput, HostTrouble, LabError
+from lab.events import HostChanged, Noted
 from lab.model import CHANGING, Experiment, Host, Lab, Role
+from lab.rig import entry
+from lab.rig.entry import Entry
 from lab.rig.hosts import LEASE_S, Connected, connected, in_role, only, owner
 from lab.rig.subversion import Seen, Svn
 from lab.stop import Stop
 from lab.vcs import Driver
-
-log = logging.getLogger(__name__)
 
 MARK = "branchlab:scratch"
 """The property of a place where BranchLab may change things: the repository's UUID and the place's own path in it.
 
 A copy of the place carries the property along, and is told from it by its path.
 """
-NO_FOLDER = "/dev/null/branchlab"
-"""As the tool's private folder: nothing is read there, and nothing can be written."""
+TRIED = 10
+"""So many files are locked at once before the trials."""
+PROXY_PORT = 8081
+"""Where a proxy of our own listens when the profile's url names no port."""
+RUN_MARK = "branchlab:run"
+"""The property of a run's folder: which client made it, by a digest, and who, in words."""
+LIVES_S = 24 * 3600.0
+"""Another client's run may still go on if its folder was changed within this time, by the server's clock."""
+_TRY = "try"
+"""A folder that a run makes in its own, to be deleted at once."""
 _RUN = re.compile(r"run-[0-9a-f]{8}")
 _COMMITTED = re.compile(r"revision (\d+)")
 
@@ -40,6 +50,8 @@ class Own:
     uuid: str
     revision: int
     """the newest one then: what Get, History and the rest name"""
+    host: str
+    """the server's name in the profile"""
     place: str
     """URL of the marked place; empty where the experiment changes nothing"""
 
@@ -57,16 +69,33 @@ def filled(text: str, server: Host) -> str:
     return text.replace("{server}", f"[{address}]" if ":" in address else address)
 
 
+def proxy_at(proxy: Host) -> tuple[str, int]:
+    """Where clients reach a proxy: host and port. Raises BadInput where the profile does not say."""
+    parts = urlsplit(proxy.url or "")
+    name = parts.hostname or proxy.address or proxy.address6 or ""
+    if not name:
+        raise BadInput(
+            f"the clients need to know how to reach {proxy.name}",
+            advice=f'Write url = "http://…" under [hosts.{proxy.name}].',
+        )
+    return name, parts.port or PROXY_PORT
+
+
 # What is looked at
 
 
 def refuse_unmarked(
-    hosts: Sequence[Connected], experiment: Experiment, driver: Driver, stop: Stop
+    hosts: Sequence[Connected],
+    experiment: Experiment,
+    driver: Driver,
+    stop: Stop,
+    entered: Entry | None = None,
 ) -> Own | None:
     """Look at the experiment's own repository from the client; None where BranchLab makes the repository itself.
 
     Changes nothing. Raises BadInput where it is not to be had as the experiment wants it: under another
-    host's address, with a password, or without a marked place for what changes it.
+    host's address, with a password that is unknown or before a proxy, or without a marked place for what changes it;
+    and RepositoryPasswordRefused, so that a wrong one is offered once, and not in each trial.
     """
     if experiment.data is not None:
         return None
@@ -76,13 +105,25 @@ def refuse_unmarked(
     if "{server}" not in experiment.repository:
         for one in (*in_role(hosts, Role.CLIENT), *in_role(hosts, Role.PROXY)):
             _refuse_other_host(one, server, url, stop)
-    svn = Svn(client, driver.options(NO_FOLDER))
+    entered = entered or entry.of(experiment, url, server.name, None)
+    entered.refuse_old((client.facts.get("tools") or {}).get("svn"), client.name)
+    if any(state.enabled for state in experiment.states):
+        _refuse_named_reads(Svn(client, driver, replace(entered, user="")), url, stop)
+    svn = Svn(client, driver, entered)
     seen = _folder(svn, url, stop)
     place = ""
     if experiment.scratch and any(name in CHANGING for name in experiment.operations):
         place = filled(experiment.scratch, server.host)
         _refuse_place(svn, seen, place, stop)
-    return Own(url=url, root=seen.root, uuid=seen.uuid, revision=seen.revision, place=place)
+        _refuse_living(svn, client, place, stop)
+    return Own(
+        url=url,
+        root=seen.root,
+        uuid=seen.uuid,
+        revision=seen.revision,
+        host=server.name,
+        place=place,
+    )
 
 
 def _refuse_other_tool(driver: Driver) -> None:
@@ -108,6 +149,18 @@ def _refuse_other_host(one: Connected, server: Connected, url: str, stop: Stop) 
             advice=f"Name {name}'s own host as [hosts.{server.name}], with all its addresses (address, address6), "
             "or write {server} in the repository's URL.",
         )
+
+
+def _refuse_named_reads(nameless: Svn, url: str, stop: Stop) -> None:
+    """Raise BadInput where reading needs a password: no proxy may keep what comes then."""
+    try:
+        nameless.seen(url, stop)
+    except BadInput as error:
+        error.advice = (
+            'Write states = ["disabled"], or let the lab\'s hosts read without a password, by their addresses'
+            " (Require ip): what was read with one no cache may store, so no proxy could be measured."
+        )
+        raise
 
 
 def _folder(svn: Svn, url: str, stop: Stop) -> Seen:
@@ -168,8 +221,8 @@ def make(lab: Lab, experiment: Experiment, driver: Driver, passwords: Passwords 
 
     Raises BadInput where something else is at that URL.
     """
-    with _at_client(lab, experiment, driver, passwords) as (client, place, repository):
-        svn = Svn(client, driver.options(NO_FOLDER), place)
+    with _at_client(lab, experiment, driver, passwords) as (client, place, repository, entered):
+        svn = Svn(client, driver, entered, place)
         stop = Stop()
         seen = svn.seen(place, stop)
         if seen is not None:
@@ -190,9 +243,9 @@ def make(lab: Lab, experiment: Experiment, driver: Driver, passwords: Passwords 
 
 def remove(lab: Lab, experiment: Experiment, driver: Driver, passwords: Passwords | None = None) -> str:
     """Delete the marked place by one revision, locks in it first; what was done, for people. Idempotent."""
-    with _at_client(lab, experiment, driver, passwords) as (client, place, repository):
+    with _at_client(lab, experiment, driver, passwords) as (client, place, repository, entered):
         stop = Stop()
-        svn = Svn(client, driver.options(NO_FOLDER), place.rpartition("/")[0])
+        svn = Svn(client, driver, entered, place.rpartition("/")[0])
         if svn.seen(place, stop) is None:
             return f"there is nothing at {place}"
         _refuse_place(svn, repository, place, stop)
@@ -200,26 +253,45 @@ def remove(lab: Lab, experiment: Experiment, driver: Driver, passwords: Password
         return f"{place} was deleted, by revision {revision}"
 
 
-def revert(lab: Lab, experiment: Experiment, driver: Driver, passwords: Passwords | None = None) -> list[str]:
+def revert(
+    lab: Lab,
+    experiment: Experiment,
+    driver: Driver,
+    passwords: Passwords | None = None,
+    *,
+    force: bool = False,
+) -> list[str]:
     """Delete what runs that were cut off left in the experiment's place; what that was. Idempotent.
 
-    Refused (AgentRefused, `busy`) while a run goes on; nothing is done where the place is not marked.
+    Refused (AgentRefused, `busy`) while a run goes on, or, without `force`, where one of another client may; nothing
+    is done where the place is not marked.
     """
-    with _at_client(lab, experiment, driver, passwords) as (client, place, repository):
+    with _at_client(lab, experiment, driver, passwords) as (client, place, repository, entered):
         stop = Stop()
-        svn = Svn(client, driver.options(NO_FOLDER), place)
+        svn = Svn(client, driver, entered, place)
         seen = svn.seen(place, stop)
         if seen is None or svn.property(MARK, place, stop) != _mark(seen):
             return []
         _refuse_wrong_place(seen, repository)
-        return list(_cleared(svn, place, stop))
+        if not force:
+            _refuse_living(svn, client, place, stop)
+        return list(_cleared(svn, client, place, stop, force=force))
+
+
+def left(lab: Lab, experiment: Experiment, driver: Driver, passwords: Passwords | None = None) -> list[str]:
+    """The folders of runs in the experiment's place, by URL; changes nothing there."""
+    with _at_client(lab, experiment, driver, passwords) as (client, place, _, entered):
+        svn = Svn(client, driver, entered)
+        if svn.seen(place, Stop()) is None:
+            return []
+        return [one.url for one in _run_folders(svn, client, place, Stop())]
 
 
 @contextmanager
 def _at_client(
     lab: Lab, experiment: Experiment, driver: Driver, passwords: Passwords | None
-) -> Iterator[tuple[Connected, str, Seen]]:
-    """The client alone, held; the place's URL, and what is measured."""
+) -> Iterator[tuple[Connected, str, Seen, Entry]]:
+    """The client alone, held; the place's URL, what is measured, and how it is entered."""
     _refuse_other_tool(driver)
     if experiment.data is not None or experiment.scratch is None:
         raise BadInput(
@@ -235,8 +307,37 @@ def _at_client(
     # Nothing of this needs root, so no password for it is asked either.
     alone = Lab(name=lab.name, hosts=(replace(host, root="none"),))
     held = owner(purpose="scratch place")
+    entered = entry.of(experiment, url, server.name, passwords)
     with connected(alone, Stop(), lease_s=LEASE_S, owned_by=held, passwords=passwords) as (client,):
-        yield client, place, _folder(Svn(client, driver.options(NO_FOLDER)), url, Stop())
+        entered.refuse_old((client.facts.get("tools") or {}).get("svn"), client.name)
+        yield client, place, _folder(Svn(client, driver, entered), url, Stop()), entered
+
+
+def signed_in(lab: Lab, experiment: Experiment, driver: Driver, passwords: Passwords) -> None:
+    """Enter the experiment's repository once, from the client, so that `passwords` knows what it wants; and its proxy.
+
+    Does nothing where no user is named and no https spoken. Changes nothing. Raises RepositoryPasswordRefused for a
+    wrong password, and BadInput for one that is not known or a certificate that is not trusted.
+    """
+    server, host = lab.one(Role.SERVER), lab.one(Role.CLIENT)
+    own = experiment.data is None and (experiment.user or experiment.repository.startswith("https:"))
+    proxy = next(iter(lab.having(Role.PROXY)), None)
+    asks = proxy is not None and proxy.user and any(state.enabled for state in experiment.states)
+    if not (own or asks):
+        return
+    url = filled(experiment.repository, server)
+    alone = Lab(name=lab.name, hosts=(replace(host, root="none"),))
+    with connected(alone, Stop(), lease_s=None, passwords=passwords) as (client,):
+        if proxy is not None and asks:
+            at = proxy_at(proxy)
+            passing = entry.of_proxy(proxy, at, passwords)
+            if passing is not None:
+                entry.try_proxy(client, passing, url, at, Stop())
+        if own:
+            _refuse_other_tool(driver)
+            entered = entry.of(experiment, url, server.name, passwords)
+            entered.refuse_old((client.facts.get("tools") or {}).get("svn"), client.name)
+            Svn(client, driver, entered).seen(url, Stop())
 
 
 def _nearest(svn: Svn, place: str, repository: Seen, stop: Stop) -> str:
@@ -289,34 +390,163 @@ def _deleted(svn: Svn, url: str, message: str, stop: Stop) -> str:
         return _revision(svn.done(words, stop))
 
 
-def _cleared(svn: Svn, place: str, stop: Stop) -> Iterator[str]:
+@dataclass(frozen=True, slots=True)
+class _RunFolder:
+    """A run's folder in a marked place, as it is found there."""
+
+    url: str
+    who: str
+    changed: datetime
+    ours: bool
+    """made from this very client, whose lease is ours now: whoever made it is gone"""
+
+    @property
+    def living(self) -> bool:
+        """True if the run may still go on."""
+        return not self.ours and (datetime.now(UTC) - self.changed).total_seconds() < LIVES_S
+
+
+def _run_folders(svn: Svn, client: Connected, place: str, stop: Stop) -> list[_RunFolder]:
+    """Every folder there that a run made. What is not marked as one is somebody else's, whatever its name."""
+    found = []
+    for name, changed in svn.dated(place, stop).items():
+        mark = svn.property(RUN_MARK, f"{place}/{name}", stop) if _RUN.fullmatch(name) else None
+        if mark is not None:
+            made_by, _, who = mark.partition(" ")
+            found.append(_RunFolder(f"{place}/{name}", who, changed, made_by == _identity(client)))
+    return found
+
+
+def _identity(client: Connected) -> str:
+    """The same for each run from this client as this user, whoever steers it; tells nothing to who reads it."""
+    facts = (client.facts.get("hostname"), client.facts.get("user"), client.host.ssh, *client.addresses)
+    return hashlib.sha256("\n".join(str(one) for one in facts).encode()).hexdigest()[:16]
+
+
+def _refuse_living(svn: Svn, client: Connected, place: str, stop: Stop) -> None:
+    """Raise AgentRefused, `busy`, while another client's run may go on in this place."""
+    for one in _run_folders(svn, client, place, stop):
+        if one.living:
+            raise AgentRefused(
+                f"a run of {one.who} may still go on in {place}: its folder was changed last at "
+                f"{one.changed:%Y-%m-%d %H:%M} UTC",
+                kind="busy",
+                host=client.name,
+                tried=f"svn propget {RUN_MARK} {one.url}: another client made it",
+                advice="Wait for its end, or write a scratch place of your own. If that run is gone: branchlab revert "
+                f"with its own profile, or with this one and --force. After {LIVES_S / 3600:g} hours without a "
+                "change the next run deletes it.",
+            )
+
+
+def _cleared(svn: Svn, client: Connected, place: str, stop: Stop, *, force: bool = False) -> Iterator[str]:
     """Delete what runs that were cut off left in a marked place; what that was."""
-    for name in filter(_RUN.fullmatch, svn.names(place, stop)):
-        revision = _deleted(svn, f"{place}/{name}", "BranchLab: left by a run that was cut off", stop)
-        yield f"{place}/{name} was deleted with the locks in it, by revision {revision}"
+    for one in _run_folders(svn, client, place, stop):
+        if force or not one.living:
+            revision = _deleted(svn, one.url, "BranchLab: left by a run that was cut off", stop)
+            yield f"{one.url} was deleted with the locks in it, by revision {revision}"
 
 
 class RunPlace:
-    """One run's folder in the marked place: made by one revision, removed by one."""
+    """One run's folder in the marked place: made, filled and at its end deleted, each by a revision.
 
-    def __init__(self, client: Connected, driver: Driver, own: Own, token: str) -> None:
+    What was done is told to `told`, the account of the server's host.
+    """
+
+    def __init__(
+        self,
+        client: Connected,
+        driver: Driver,
+        own: Own,
+        token: str,
+        entered: Entry,
+        told: list[HostChanged | Noted],
+    ) -> None:
         self.url = f"{own.place}/run-{token}"
         self.work = f"{self.url}/work"
         self._own = own
+        self._entered = entered
+        self._client = client
+        self._told = told
+        self._since = ""
+        """the revision that made the folder; empty before"""
         # The leftovers of other runs lie beside this one's folder.
-        self._svn = Svn(client, driver.options(NO_FOLDER), own.place)
+        self._svn = Svn(client, driver, entered, own.place)
 
-    def make(self, stop: Stop) -> None:
-        """Delete what runs that were cut off left here; copy the repository on its server, which costs nothing."""
-        for text in _cleared(self._svn, self._own.place, stop):
-            log.info("%s", text)
+    def make(self, folder: str, stop: Stop) -> None:
+        """Delete what runs that were cut off left here; copy the repository on its server, which costs nothing.
+
+        `folder` is a path on the client where nothing is yet. Raises HostTrouble where the place is gone or nothing
+        can be deleted in it.
+        """
+        for text in _cleared(self._svn, self._client, self._own.place, stop):
+            self._tell(text, undone=True)
+        self._since = self._begun(folder, stop)
+        self._tell(f"{self.url} made in the repository, by revision {self._since}")
+        self._try_delete(stop)
         source = f"{self._own.url}@{self._own.revision}"
         message = f"BranchLab: copy for the trials of run {self.url.rpartition('-')[2]}"
-        self._svn.done(["copy", "--parents", "--message", message, source, self.work], stop)
+        self._svn.done(["copy", "--message", message, source, self.work], stop)
 
-    def try_lock(self, name: str, stop: Stop) -> None:
-        """Lock one file of the copy and release it. Raises what keeps the server from it, before any trial."""
-        url = places.exact(f"{self.work}/{quote(name)}")
+    def _begun(self, folder: str, stop: Stop) -> str:
+        """The folder with its mark, by one commit from an empty working copy of the place; the revision."""
+        svn, name = self._svn, self.url.rpartition("/")[2]
+        by = owner()
+        svn.done(["checkout", "--quiet", "--depth", "empty", places.exact(self._own.place), folder], stop)
+        # Never --parents: where the place was taken away, it must not come back.
+        svn.done(["mkdir", "--quiet", f"{folder}/{name}", f"{folder}/{name}/{_TRY}"], stop)
+        mark = f"{_identity(self._client)} {by['user'] or 'somebody'} on {by['controller']}"
+        svn.done(["propset", "--quiet", RUN_MARK, mark, f"{folder}/{name}"], stop)
+        return _revision(svn.done(["commit", "--message", f"BranchLab: begin of {name}", folder], stop))
+
+    def _try_delete(self, stop: Stop) -> None:
+        try:
+            _deleted(self._svn, f"{self.url}/{_TRY}", "BranchLab: tried whether things can be deleted", stop)
+        except HostTrouble as error:
+            raise HostTrouble(
+                f"the server lets nothing be deleted in the scratch place, so what a run makes would stay: {error}",
+                host=error.host,
+                tried=error.tried,
+                advice="Allow DELETE below the scratch place, or take check-out and check-in out of the operations.",
+            ) from error
+
+    def refuse_gone(self, stop: Stop) -> None:
+        """Raise HostTrouble where the folder is no longer there: whoever owns the repository took it away."""
+        if self._svn.seen(self.url, stop) is None:
+            raise HostTrouble(
+                f"{self.url} is gone: somebody deleted it, or the place above it, while the run went on",
+                host=self._client.name,
+                tried=f"svn info {self.url}",
+                advice="Ask whoever owns the repository. To make the place again: branchlab scratch PROFILE",
+            )
+
+    def tell_locks(self, count: int) -> None:
+        """Say in the account that so many files are locked by each Check-Out."""
+        self._tell(f"{count} files in {self.work} are locked by each Check-Out, and released after it")
+
+    def _tell(self, what: str, *, undone: bool = False) -> None:
+        at = datetime.now(UTC).isoformat(timespec="milliseconds")
+        host = self._own.host
+        self._told.append(HostChanged(host=host, at=at, what=what, undone=undone))
+
+    def try_lock(self, names: Sequence[str], stop: Stop) -> None:
+        """Lock a few files of the copy and release them. Raises what keeps the server from it, before any trial."""
+        urls = [places.exact(f"{self.work}/{quote(name)}") for name in names[:TRIED]]
+        self._try_one(urls[0], stop)
+        if self._entered.user and len(urls) > 1:
+            told = self._svn.tried(["lock", *urls], stop)
+            for url in urls:
+                self._svn.tried(["unlock", "--force", url], stop)
+            if any(code in told for code in entry.PASSWORD):
+                raise BadInput(
+                    "svn locks one file here, but not several at once: the server asks for a password on writes only,"
+                    f" and svn answers the first such question alone: {entry.shortened(told)}",
+                    tried=f"svn lock of {len(urls)} files",
+                    advice="Let the server ask on reads too (then states with the proxy cannot be measured), or take"
+                    " check-out out of the operations.",
+                )
+
+    def _try_one(self, url: str, stop: Stop) -> None:
         try:
             self._svn.done(["lock", url], stop)
         except HostTrouble as error:
@@ -337,13 +567,26 @@ class RunPlace:
             raise BadInput(f"{folder} belongs to another repository, {seen.root}")
 
     def remove(self, stop: Stop) -> None:
-        """Delete it, with whatever locks are left in it. What fails is logged: the next run tries again."""
-        trouble: LabError | None = None
+        """Delete it, with whatever locks are left in it. What fails is told as trouble: the next run tries again."""
         try:
-            if self._svn.seen(self.url, stop) is not None:
-                _deleted(self._svn, self.url, "BranchLab: the run is over", stop)
+            if self._svn.seen(self.url, stop) is None:
+                if self._since:
+                    self._tell(f"{self.url} was gone already", undone=True)
+                return
+            self._tell_revisions(stop)
+            revision = _deleted(self._svn, self.url, "BranchLab: the run is over", stop)
+            self._tell(f"{self.url} deleted with the locks in it, by revision {revision}", undone=True)
         except LabError as error:
-            trouble = error
-        if trouble is not None:
-            # Not a warning: those are not shown, and this is left in what belongs to somebody else.
-            log.error("%s stays there until the next run or `branchlab revert`: %s", self.url, trouble)
+            text = f"{self.url} stays there until the next run or `branchlab revert`: {error}"
+            self._told.append(Noted(text=text, grade="trouble"))
+
+    def _tell_revisions(self, stop: Stop) -> None:
+        if not self._since.isdigit():
+            return
+        try:
+            added = self._svn.revisions(self.url, self._since, stop)
+        except LabError as error:  # which is no reason to leave the folder there
+            self._tell(f"revisions added below {self.url}; how many is not known: {error}")
+            return
+        if added:
+            self._tell(f"{len(added)} revisions added below {self.url}, from {added[0]} to {added[-1]}")

@@ -11,13 +11,15 @@ from dataclasses import asdict
 from typing import Any
 from urllib.parse import urlsplit
 
-from lab import caches, design, places, recipes, vcs
+from lab import design, places, recipes, vcs
+from lab.credentials import Passwords
 from lab.errors import BadInput, HostTrouble, LabError, TrialFailed
 from lab.events import DataMeasured, Event, ToolMeasured
-from lab.model import Experiment, Role, Trial
-from lab.rig import scratch
+from lab.model import CHANGING, Experiment, Role, Trial
+from lab.rig import entry, scratch, services
 from lab.rig.hosts import Connected, in_role, only
 from lab.rig.logs import LogCount, Logs
+from lab.rig.peers import Seen
 from lab.stop import Stop
 from lab.vcs import Command, Driver, Phase
 
@@ -27,22 +29,31 @@ STARTS = 5
 """So many starts of the VCS's tool are timed."""
 STEP_S = 600.0
 """No untimed step takes longer than this."""
-PROXY_PORT = 8081
-"""Where a proxy of our own listens when the profile's url names no port."""
 
 
 class Workplace:
-    """Makes what the experiment's operations need, prepares each trial, and clears everything away."""
+    """Makes what the experiment's operations need, prepares each trial, and clears everything away.
 
-    def __init__(self, hosts: Sequence[Connected], experiment: Experiment, driver: Driver) -> None:
+    `seen` is how hosts see each other: as such the services of our own let them in.
+    """
+
+    def __init__(
+        self,
+        hosts: Sequence[Connected],
+        experiment: Experiment,
+        driver: Driver,
+        passwords: Passwords | None = None,
+        seen: Sequence[Seen] = (),
+    ) -> None:
         self._hosts = hosts
+        self._seen = seen
         self.client = only(hosts, Role.CLIENT)
-        self.driver = driver
+        self.driver = driver.entering(experiment.user, experiment.ca)
         self._server = only(hosts, Role.SERVER)
         self._proxies = in_role(hosts, Role.PROXY)
-        self._office = in_role(hosts, Role.CLIENT) + self._proxies
         self._experiment = experiment
         self._url = scratch.filled(experiment.repository, self._server.host)
+        self._entry = entry.of(experiment, self._url, self._server.name, passwords)
         self._recipe = recipes.recipe(experiment.data) if experiment.data else None
         self._logs: dict[str, tuple[int, LogCount]] = {}
         self._services: list[tuple[Connected, dict[str, Any]]] = []
@@ -53,9 +64,14 @@ class Workplace:
         self._token = secrets.token_hex(4)
         self._own: scratch.Own | None = None
         self._run_place: scratch.RunPlace | None = None
+        self._passing: entry.Entry | None = None
         if self._proxies:
-            self._proxy()  # what the profile lacks is said before anything is made
+            at = self._proxy()  # what the profile lacks is said before anything is made
+            if any(state.enabled for state in experiment.states):
+                self._passing = entry.of_proxy(self._proxies[0].host, at, passwords)
         self.data_bytes = 0
+        self.content_bytes = 0
+        """of what Get fetches, each different content once; svn fetches no other"""
 
     @property
     def origin(self) -> str:
@@ -63,7 +79,7 @@ class Workplace:
         parts = urlsplit(self._own.root if self._own else self._url)
         path = parts.path.strip("/")
         root = path if self._own else path.split("/")[0]
-        return f"{parts.scheme}://{parts.hostname}:{parts.port or 80}/{root}{'/' if root else ''}"
+        return f"{parts.scheme}://{parts.hostname}:{places.port(self._url)}/{root}{'/' if root else ''}"
 
     @property
     def passing(self) -> str:
@@ -73,7 +89,7 @@ class Workplace:
     @property
     def ports(self) -> list[int]:
         """The ports on which the VCS and the proxy are reached."""
-        ports = [urlsplit(self._url).port or 80]
+        ports = [places.port(self._url)]
         return ports + ([self._proxy()[1]] if self._proxies else [])
 
     @property
@@ -87,13 +103,17 @@ class Workplace:
     def look(self, stop: Stop) -> None:
         """Look at a repository as it is, from the client; from then on `origin` is its root. Changes nothing.
 
-        Raises what `scratch.refuse_unmarked` raises; does nothing where BranchLab makes the repository itself.
+        Raises what `scratch.refuse_unmarked` raises; does nothing where BranchLab makes the repository itself. A
+        proxy that wants a password is asked whether it takes it.
         """
-        self._own = scratch.refuse_unmarked(self._hosts, self._experiment, self.driver, stop)
+        if self._passing is not None:
+            entry.try_proxy(self.client, self._passing, self._url, self._proxy(), stop)
+        self._own = scratch.refuse_unmarked(self._hosts, self._experiment, self.driver, stop, self._entry)
 
     def set_up(self, stop: Stop) -> Iterator[Event]:
         """Repository, services, the tool's starting cost, the working copy that trials copy."""
-        self.look(stop)
+        if self._own is None:
+            self.look(stop)
         folder = self._made_folder(self.client)
         self._holes = {
             "config": f"{folder}/config",
@@ -108,6 +128,8 @@ class Workplace:
             "locks": "",
             "branch_url": "",
         }
+        if self._passing is not None:
+            self._holes["proxy_config"] = self._linked(f"{folder}/proxy", stop)
         if self._recipe is not None:
             yield self._data(stop)
         self._start_services(stop)
@@ -119,13 +141,24 @@ class Workplace:
         if self._own is not None:
             yield self._survey(self._own, stop)
 
+    def _linked(self, folder: str, stop: Stop) -> str:
+        """A folder of configuration in which `servers` is the pipe that svn is started with: no secret is on a disk."""
+        for argv in (["mkdir", folder], ["ln", "-s", "/dev/fd/3", f"{folder}/servers"]):
+            word = self.client.agent.ask(
+                "command", {"argv": argv, "timeout_s": 60.0}, timeout_s=90, stop=stop
+            )
+            if word["exit"] != 0:
+                raise HostTrouble(word["tail"].strip(), host=self.client.name, tried=" ".join(argv))
+        return folder
+
     def _confine(self, own: scratch.Own, stop: Stop) -> None:
         """This run's folder in the marked place; from now on the driver changes nothing beside it."""
         self._holes["revision"] = own.revision
         if own.place:
-            place = scratch.RunPlace(self.client, self.driver, own, self._token)
+            told = self._server.told
+            place = scratch.RunPlace(self.client, self.driver, own, self._token, self._entry, told)
             self._run_place = place  # before it is made: what is half made is removed too
-            place.make(stop)
+            place.make(f"{str(self._holes['config']).removesuffix('config')}place", stop)
         self.driver = self.driver.confined(self._run_place.url if self._run_place else "")
 
     def _survey(self, own: scratch.Own, stop: Stop) -> DataMeasured:
@@ -138,11 +171,18 @@ class Workplace:
                     names += data["names"]
         found = looking.result or {}
         self.data_bytes = int(found["bytes"])
+        with self.client.agent.stream(
+            "files.look", {"folder": f"{request['folder']}/.svn/pristine"}
+        ) as contents:
+            for _ in contents.events(stop, STEP_S):
+                pass
+        self.content_bytes = int((contents.result or {})["bytes"])
         self._holes["edit_files"] = self._wanted(found["texts"], ("undo", "check-in", "diff"), "file of text")
         if "check-out" in self._experiment.operations:
             self._lockable(own, names, stop)
         told = {key: found[key] for key in ("files", "folders", "bytes", "texts")}
         facts = asdict(own)
+        del facts["host"]  # which the lab names
         return DataMeasured(facts={"repository": facts.pop("url"), **facts, **told})
 
     def _lockable(self, own: scratch.Own, names: list[str], stop: Stop) -> None:
@@ -152,7 +192,8 @@ class Workplace:
             raise AssertionError("an experiment with Check-Out was accepted without a scratch place")
         count = self._wanted(len(names), ("check-out",), "file")
         chosen = design.chosen(names, count, self._experiment.seed)
-        place.try_lock(chosen[0], stop)
+        place.try_lock(chosen, stop)
+        place.tell_locks(count)
         self._holes["locks"] = "".join(f"{places.exact(name)}\n" for name in chosen)
         lockable = str(self._holes["pristine"]).removesuffix("pristine") + "lockable"
         self._holes["lockable"] = lockable
@@ -195,38 +236,9 @@ class Workplace:
         return DataMeasured(facts={"recipe": recipe.name, "seed": seed, **asdict(table)})
 
     def _start_services(self, stop: Stop) -> None:
-        if self._recipe is not None:
-            parts = urlsplit(self._url)
-            self._start(
-                self._server,
-                {
-                    "kind": "svn-server",
-                    "folder": f"{self._server.host.services}/svn-server",
-                    "port": parts.port or 80,
-                    "options": {
-                        "repository": self._holes["repository"],
-                        "path": "/" + parts.path.strip("/").split("/")[0],
-                    },
-                },
-                stop,
-            )
-        for proxy in self._proxies[:1]:
-            if proxy.host.services and proxy.host.cache:
-                self._start(
-                    proxy,
-                    {
-                        "kind": "caching-proxy",
-                        "folder": f"{proxy.host.services}/caching-proxy",
-                        "port": self._proxy()[1],
-                        "options": {
-                            "engine": caches.kind(proxy.host.cache.kind).engine,
-                            "cache": proxy.host.cache.folder,
-                            "allow": [address for one in self._office for address in one.addresses],
-                            "origin_ports": [urlsplit(self._url).port or 80],
-                        },
-                    },
-                    stop,
-                )
+        repository = str(self._holes.get("repository", ""))
+        for one, service in services.wanted(self._hosts, self._experiment, self._seen, repository):
+            self._start(one, service, stop)
 
     def _start(self, one: Connected, wanted: dict[str, Any], stop: Stop) -> None:
         one.privileged.ask("service.start", wanted, timeout_s=120, stop=stop)
@@ -274,6 +286,8 @@ class Workplace:
                 log.warning("clean-up: %s", error)
 
     def _prepared(self, operation: str, seed: int, through: tuple[str, int] | None, stop: Stop) -> Command:
+        if self._run_place is not None and operation in CHANGING:
+            self._run_place.refuse_gone(stop)
         # A branch name that no earlier operation of this repository has had.
         self._branches += 1
         branches = self._run_place.url if self._run_place else f"{self._url.rsplit('/', 1)[0]}/branches"
@@ -294,14 +308,38 @@ class Workplace:
         if timed is None:
             raise AssertionError("a driver was accepted without a timed command")
         self._refuse_elsewhere(timed, stop)
+        self._put_file(timed)
         return timed
+
+    def request(self, command: Command) -> dict[str, Any]:
+        """The command's arguments for the agent; with the passwords that it needs, so never kept."""
+        secrets: dict[str, Any] = {"stdin": self._entry.line()} if command.login else {}
+        if command.proxy_login and self._passing is not None:
+            secrets["secret"] = self._passing.settings()
+        return {**command.args, **secrets}
+
+    def refuse_unentered(self, command: Command, told: str) -> None:
+        """Raise what a server that asked again for a user or a certificate means: no trial after this one could do
+        better, and an account may be locked after a few wrong passwords."""
+        if command.proxy_login and self._passing is not None and entry.OF_A_PROXY in told:
+            raise self._passing.refuse(entry.shortened(told), str(command))
+        if command.login or self._entry.ca:
+            trouble = self._entry.trouble(told, self.client.name, str(command))
+            if trouble is not None:
+                raise trouble
+
+    def _put_file(self, command: Command) -> None:
+        if command.file is not None:
+            path, text = command.file
+            self.client.connection.put(text.encode("utf-8"), path, timeout_s=STEP_S)
 
     def _refuse_elsewhere(self, command: Command, stop: Stop) -> None:
         """What a working copy belongs to cannot be seen in a command: it is asked of the copy itself."""
         if self._own is None or not places.changing(command.argv):
             return
         config = self._holes["config"]
-        folders = {word for word in command.argv if word.startswith("/") and word != config}
+        listed = command.file[0] if command.file else ""
+        folders = {word for word in command.argv if word.startswith("/") and word not in (config, listed)}
         folders |= {str(command.args["cwd"])} if "cwd" in command.args else set()
         urls = [word for word in command.argv if "://" in word]
         if self._run_place is None or not (folders or urls):
@@ -349,10 +387,11 @@ class Workplace:
         if command.verb != "command":
             one.agent.ask(command.verb, dict(command.args), timeout_s=STEP_S, stop=stop)
             return
-        word = one.agent.ask(
-            "command", {**command.args, "timeout_s": STEP_S}, timeout_s=STEP_S + 30, stop=stop
-        )
+        self._put_file(command)
+        request = {**self.request(command), "timeout_s": STEP_S}
+        word = one.agent.ask("command", request, timeout_s=STEP_S + 30, stop=stop)
         if not command.succeeded(word["exit"]):
+            self.refuse_unentered(command, word["tail"])
             raise TrialFailed(
                 f"an untimed step ended with exit status {word['exit']}: {word['tail'].strip()[-400:]}",
                 host=one.name,
@@ -360,12 +399,4 @@ class Workplace:
             )
 
     def _proxy(self) -> tuple[str, int]:
-        proxy = self._proxies[0]
-        parts = urlsplit(proxy.host.url or "")
-        host = parts.hostname or (proxy.addresses[0] if proxy.addresses else "")
-        if not host:
-            raise BadInput(
-                f"the clients need to know how to reach {proxy.name}",
-                advice=f'Write url = "http://…" under [hosts.{proxy.name}].',
-            )
-        return host, parts.port or PROXY_PORT
+        return scratch.proxy_at(self._proxies[0].host)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import logging
 import posixpath
+import re
 import secrets
 import shlex
 import socket
@@ -26,7 +27,7 @@ from lab.ssh.hostkeys import expected, preferred, verify
 from lab.ssh.login import Login, TookTooLong
 from lab.ssh.process import Process, bounded, give_terminal
 from lab.ssh.target import CONNECT_S, Target, resolve
-from lab.ssh.wire import Heard, Wire
+from lab.ssh.wire import Heard, Wire, plain
 from lab.stop import Stop
 
 log = logging.getLogger(__name__)
@@ -155,6 +156,8 @@ def _wire(host: Host, target: Target, manner: _Manner, jump: Connection | None) 
         _choose(made, target)
         made.key_types = preferred(made.get_security_options().key_types, keys)
         made.start_client(timeout=timeout_s)
+        if not made.initial_kex_done:  # paramiko only ends its waiting
+            raise TimeoutError
         manner.check()
         begun = time.monotonic()
         verify(host, target, made.get_remote_server_key(), keys, manner.accept)
@@ -170,7 +173,9 @@ def _wire(host: Host, target: Target, manner: _Manner, jump: Connection | None) 
         if isinstance(error, HostTrouble):
             error.host = error.host or host.name
         if isinstance(error, (OSError, EOFError, paramiko.SSHException)):
-            raise _unreachable(host, target, error, made, link) from error
+            raise _suspected(_unreachable(host, target, error, made, link), target) from error
+        if isinstance(error, HostUnreachable):
+            _suspected(error, target)
         raise
     return made
 
@@ -196,34 +201,89 @@ ALGORITHMS = {
 }
 
 
+def _suspected(error: HostUnreachable, target: Target) -> HostUnreachable:
+    """The same, with what the SSH configuration says in vain: that may be the reason."""
+    vain = [text for text in target.unheeded if not text.startswith(HARMLESS)]
+    if vain:
+        error.advice += (
+            f" Your SSH configuration says what has no effect here, and may be needed: {'; '.join(vain)}."
+        )
+    return error
+
+
+HARMLESS = ("ServerAliveInterval", "StrictHostKeyChecking")
+"""What is not heeded and makes no connection fail."""
+
+
 def _unreachable(
     host: Host, target: Target, error: BaseException, made: Wire | None, link: Heard | None
 ) -> HostUnreachable:
     kind: type[HostUnreachable] = HostUnreachable
     if isinstance(error, paramiko.ssh_exception.IncompatiblePeer):
         return _no_algorithm(host, target, error, made)
+    if made is not None and link is not None and link.first and not made.remote_version:
+        return _no_server(host, target, link)
     if isinstance(error, socket.gaierror):
         text = f"the name {target.name} is not known"
         return HostUnreachable(text, host=host.name, advice="Check the name, or write an address.")
     if isinstance(error, ConnectionRefusedError):
         text = f"{target} refuses connections: nothing listens there"
     elif isinstance(error, TimeoutError):
-        text = f"{target} did not answer in time"
+        text = f"{target} {_stalled(made, link)}"
     elif isinstance(error, FileNotFoundError) and target.path:
         text = f"there is no socket {target.path}: its lab is not up"
         advice = "Make a lab (branchlab lab up) and use the profile that it prints: each lab has a profile of its own."
         return HostUnreachable(text, host=host.name, advice=advice)
     else:
-        text = f"{target} could not be reached: {error or type(error).__name__}"
+        text = f"{target} could not be reached: {str(error) or type(error).__name__}"
         if link is not None and link.ended:
             text = f"{target} hung up"
             kind = HostUnreachable if made is None or made.offered else _Dropped
+        elif made is not None and (isinstance(error, EOFError) or not made.remote_version):
+            text = f"{target} {_stalled(made, link)}"
+        elif made is not None and made.remote_version and not made.offered:
+            text = f"{target} calls itself {plain(made.remote_version.encode())} and then speaks no SSH ({error})"
     if isinstance(error, paramiko.ChannelException):
         text = f"{target} could not be reached from its jump host: {error.text}"
     if target.command:
         said = f"; it said: {link.said}" if link is not None and link.said else ""
         text += f" (by its ProxyCommand{said})"
     return kind(text, host=host.name)
+
+
+def _stalled(made: Wire | None, link: Heard | None) -> str:
+    if made is None or link is None:
+        return "did not answer in time"
+    if not made.remote_version:
+        return "took the connection, and did not say in time that it is an SSH server"
+    return f"({plain(made.remote_version.encode())}) fell silent while keys were exchanged"
+
+
+BUSY = re.compile(rb"(?i)exceeded maxstartups|not allowed at this time")
+"""What sshd says instead of its name when it takes no more connections for now."""
+
+
+def _no_server(host: Host, target: Target, link: Heard) -> HostUnreachable:
+    said = plain(link.first).strip()
+    if BUSY.match(link.first):
+        return _Dropped(f"{target} takes no connection now; it said: {said}", host=host.name)
+    by, advice = "", "Check the port: something else than sshd answers there."
+    if target.command:
+        by = " (by its ProxyCommand)"
+        if link.said:
+            by = f" (by its ProxyCommand, which complained: {link.said})"
+        advice = "Look at ProxyCommand in ~/.ssh/config: it must pass on what the server says, and nothing of its own."
+    return HostUnreachable(f"{target}{by} is no SSH server; it said: {said}", host=host.name, advice=advice)
+
+
+SAFE = re.compile("sntrup|mlkem|chacha20|umac-128|sk-ssh|sk-ecdsa")
+"""Algorithms that are sound, and that only this program lacks."""
+OURS = {
+    "kex_algo_list": "kex",
+    "server_key_algo_list": "key_types",
+    "server_encrypt_algo_list": "ciphers",
+    "server_mac_algo_list": "digests",
+}
 
 
 def _no_algorithm(host: Host, target: Target, error: BaseException, made: Wire | None) -> HostUnreachable:
@@ -235,6 +295,13 @@ def _no_algorithm(host: Host, target: Target, error: BaseException, made: Wire |
         ("mac", "server_mac_algo_list", "checking what arrives"),
     ):
         if words in str(error).lower() and offered.get(key):
+            if made is not None and any(SAFE.search(name) for name in offered[key]):
+                ours = list(getattr(made.get_security_options(), OURS[key]))
+                return HostUnreachable(
+                    f"{target} knows no algorithm for {what} that this program knows, only {', '.join(offered[key])}",
+                    host=host.name,
+                    advice=f"Nothing is wrong with these; allow one more in its sshd_config: {', '.join(ours[:3])}.",
+                )
             return HostUnreachable(
                 f"{target} knows no algorithm for {what} that is still safe, only {', '.join(offered[key])}",
                 host=host.name,
@@ -302,7 +369,9 @@ class Connection:
                 channel.exec_command(argv if isinstance(argv, str) else shlex.join(argv))
         except (paramiko.SSHException, OSError, EOFError) as error:
             program = argv.split()[0] if isinstance(argv, str) else argv[0]
-            raise self._lost(f"{program} could not be started: {error or type(error).__name__}") from error
+            raise self._lost(
+                f"{program} could not be started: {str(error) or type(error).__name__}"
+            ) from error
         return Process(channel, self.name, used, terminal=terminal)
 
     def _session(self) -> tuple[paramiko.Channel, Wire]:
@@ -354,9 +423,12 @@ class Connection:
                 sftp.posix_rename(partial, path)
         except TimeoutError:
             raise self._lost(f"{path} could not be written in {timeout_s:g} s") from None
-        except OSError as error:
+        except (OSError, EOFError, paramiko.SSHException) as error:
+            why = getattr(error, "strerror", None) or str(error) or type(error).__name__
+            if any(one.wire.over for one in self._wired):
+                raise self._lost(f"the connection ended before {path} was written: {why}") from error
             raise HostTrouble(
-                f"{path} could not be written: {error.strerror or error}",
+                f"{path} could not be written: {why}",
                 host=self.name,
                 advice=f"Check that {self.target.user} may write in {posixpath.dirname(path)} there.",
             ) from error
@@ -372,15 +444,19 @@ class Connection:
             wired.close()
 
     def _sftp(self, timeout_s: float) -> paramiko.SFTPClient:
+        used = self._wired[0].wire
         try:
-            channel, _ = self._session()
+            channel, used = self._session()
             channel.settimeout(timeout_s)
             with bounded(channel):
                 channel.invoke_subsystem("sftp")
             return paramiko.SFTPClient(channel)
-        except (paramiko.SSHException, paramiko.SFTPError, EOFError, TimeoutError) as error:
+        except (paramiko.SSHException, paramiko.SFTPError, EOFError, OSError) as error:
+            if used.over:
+                why = used.fault or str(error) or type(error).__name__
+                raise self._lost(f"the connection ended while a file was begun: {why}") from error
             raise HostTrouble(
-                f"SFTP does not work there: {error or type(error).__name__}",
+                f"SFTP does not work there: {str(error) or type(error).__name__}",
                 host=self.name,
                 advice="Check that sshd_config has `Subsystem sftp`, and that the login shell's start-up"
                 " files (.bashrc, .cshrc) print nothing when no terminal is there.",

@@ -183,7 +183,13 @@ def verify(
             kind, blob, doubt = error.kind, error.key, str(error)
     print_ = f"{kind} {fingerprint(blob)}"
     if blob in keys.revoked:
-        raise HostKeyRefused(f"the key of {target} is marked as revoked: {print_}", host=host.name)
+        raise HostKeyRefused(
+            f"the key of {target} is marked as revoked: {print_}",
+            host=host.name,
+            tried=", ".join(keys.files),
+            advice="Somebody else may have that key: whoever runs the host gives it a new one. If the mark is wrong,"
+            " take the line with @revoked out of that file.",
+        )
     if (kind, blob) in keys.keys or (certificate is not None and not doubt):
         return
     if doubt:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import binascii
+import io
 import os
 import re
 import socket
@@ -68,9 +69,30 @@ def private(path: Path, passphrase: str | None) -> paramiko.PKey | None:
     except paramiko.PasswordRequiredException:
         return None
     except (paramiko.SSHException, paramiko.pkey.UnknownKeyType, OSError, ValueError, TypeError) as error:
+        if path.with_name(f"{path.name}-cert.pub").exists():
+            return _alone(path, secret)  # paramiko reads what is beside it, and that may be no certificate
         if locked(path):
             return None
         raise Unusable(str(error) or type(error).__name__) from None
+
+
+def _alone(path: Path, secret: bytes | None) -> paramiko.PKey | None:
+    """The same, whatever is beside the file."""
+    why = "its type is not known"
+    try:
+        text = path.read_text()
+    except (OSError, ValueError) as error:
+        raise Unusable(str(error)) from None
+    for kind in (paramiko.Ed25519Key, paramiko.ECDSAKey, paramiko.RSAKey):
+        try:
+            return kind.from_private_key(io.StringIO(text), password=secret)  # type: ignore[arg-type]
+        except paramiko.PasswordRequiredException:
+            return None
+        except (paramiko.SSHException, ValueError, TypeError) as error:
+            why = str(error) or type(error).__name__
+    if locked(path):
+        return None
+    raise Unusable(why)
 
 
 def locked(path: Path) -> bool:

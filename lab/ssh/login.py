@@ -26,12 +26,17 @@ ANSWER_S = 45.0
 ROUNDS = 10
 """So many times a server may ask in one conversation."""
 PASSPHRASES = 3
+TRIES = 3
+"""So often a person may answer the same prompt on one connection: accounts are locked after few more."""
 PATIENCE_S = 20.0
 """Whoever takes longer to answer may find that the server has given up meanwhile (LoginGraceTime)."""
 ONE_TIME = re.compile(
-    r"(?i)code|token|otp|one.?time|einmal|verif|pin\b|authenticator|duo|yubi|challenge|factor|unique"
+    r"(?i)code|token|otp|one.?time|einmal|verif|pin\b|authenticator|duo|yubi|challenge|respon|factor|unique"
 )
 """Prompts for what no stored password can answer."""
+CHANGE = re.compile(r"(?i)\b(new|current|retype|expired|change|neues|aktuelles|nouveau|actuel)\b")
+"""Prompts of a host that wants the password to be changed, after it was right."""
+CHANGE_FIRST = "the host wants the password to be changed first; log in by hand to do so"
 
 
 class AuthenticationRefused(HostUnreachable):
@@ -59,6 +64,12 @@ class Login:
     asked_s: float = 0.0
     wrong: bool = False
     """A password was refused."""
+    proved: bool = False
+    """The password was right, and another step was wanted."""
+    lacking: str = ""
+    """A key that the host would take, and what is wrong with its passphrase."""
+    answered: int = 0
+    """So many prompts a person answered."""
     used: set[str] = field(default_factory=set)
     dialogue: Dialogue = field(init=False)
 
@@ -148,7 +159,7 @@ class Login:
         try:
             held = {key.blob: key for key in stack.enter_context(keyfiles.agent(self.target.agent))}
         except (OSError, paramiko.SSHException) as error:
-            self.tried.append(f"the SSH agent: {error or type(error).__name__}")
+            self.tried.append(f"the SSH agent: {str(error) or type(error).__name__}")
         offered: set[bytes] = set()
         for path in self.target.keys:
             yield from self._file(path, held, offered)
@@ -175,31 +186,45 @@ class Login:
                     yield _of_agent(held[public.blob])
                     return
             key = None if keyfiles.locked(path) else keyfiles.private(path, None)
-            certificate = path.with_name(f"{path.name}-cert.pub")
-            if certificate.exists():
-                words = certificate.read_text().split()
-                blob = paramiko.pkey.PublicBlob.from_string(" ".join(words[:2]))
-                yield (
-                    str(certificate),
-                    keyfiles.Public(blob.key_type, blob.key_blob),
-                    lambda: key or self._unlocked(path),
-                )
+            certified = self._certificate(path)
+            if certified is not None:
+                yield f"{path}-cert.pub", certified, lambda: key or self._unlocked(path)
             yield str(path), public, lambda: key or self._unlocked(path)
         except (keyfiles.Unusable, OSError, ValueError) as error:
             self.tried.append(f"{path}: {error}")
+
+    def _certificate(self, path: Path) -> keyfiles.Public | None:
+        """The certificate beside a key; None where there is none, or none that can be read: the key may do alone."""
+        file = path.with_name(f"{path.name}-cert.pub")
+        if not file.exists():
+            return None
+        try:
+            blob = paramiko.pkey.PublicBlob.from_string(" ".join(file.read_text().split()[:2]))
+        except (OSError, ValueError, IndexError, paramiko.SSHException) as error:
+            self.tried.append(f"{file}: no certificate: {error}")
+            return None
+        return keyfiles.Public(blob.key_type, blob.key_blob)
 
     def _unlocked(self, path: Path) -> paramiko.PKey | None:
         """The key in an encrypted file, its passphrase found or asked for."""
         for _ in range(PASSPHRASES):
             secret = self._secret(str(path), Kind.KEY)
             if secret is None:
-                self.tried.append(f"{path}: the host would take it, and its passphrase is not known")
+                wrong = self.passwords.was_wrong(str(path), Kind.KEY)
+                why = (
+                    "the passphrase that was given for it is wrong"
+                    if wrong
+                    else "its passphrase is not known"
+                )
+                self.lacking = f"{path}: the host would take it, and {why}"
+                self.tried.append(self.lacking)
                 return None
             key = keyfiles.private(path, secret)
             if key is not None:
                 return key
             self.passwords.refused(str(path), Kind.KEY)
-        self.tried.append(f"{path}: the passphrase is wrong")
+        self.lacking = f"{path}: the host would take it, and {PASSPHRASES} passphrases were wrong"
+        self.tried.append(self.lacking)
         return None
 
     def _secret(self, target: str, kind: Kind) -> str | None:
@@ -217,12 +242,15 @@ class Login:
             return reply
         secret = self._secret(str(self.target), Kind.LOGIN)
         if secret is None:
-            self.tried.append("password: none is known")
+            known = self.passwords.was_wrong(str(self.target), Kind.LOGIN)
+            self.tried.append(
+                "password: " + ("the one that was given is wrong" if known else "none is known")
+            )
             return reply
         answer = self.dialogue.password(secret)
         self.used.add("password")
         if answer.word == "change":
-            self.tried.append("password: the host wants it to be changed first; log in by hand to do so")
+            self.tried.append(f"password: {CHANGE_FIRST}")
             return Reply("no", reply.methods)
         return self._judged(answer, "password")
 
@@ -230,21 +258,37 @@ class Login:
         """Answer what the server asks: the first hidden prompt by the password, others by the person."""
         answer = self.dialogue.interactive()
         asked: list[str] = []
+        handed = False  # the password, in a round before this one
         for _ in range(ROUNDS):
             if answer.word != "prompts":
                 break
+            if handed and any(CHANGE.search(f"{answer.title} {text}") for text, _ in answer.prompts):
+                self.tried.append(f"keyboard-interactive: {CHANGE_FIRST}")
+                return Reply("no", reply.methods)
+            if self._in_vain(answer, asked, handed):
+                return self._judged(Reply("no", reply.methods), "keyboard-interactive")
+            before = "password" in self.used
             answers: list[str] = []
             for text, visible in answer.prompts:
-                if text in asked and "password" in self.used:  # the same once more: it was wrong
-                    return self._judged(Reply("no", reply.methods), "keyboard-interactive")
                 given = self._prompted(answer.title, text, visible)
                 if given is None:
                     self.tried.append(f"keyboard-interactive: asks {text.strip()!r}, and nobody is there")
                     return Reply("no", reply.methods)
                 asked.append(text)
                 answers.append(given)
+            handed = handed or ("password" in self.used and not before)
             answer = self.dialogue.answer(answers)
         return self._judged(answer, "keyboard-interactive")
+
+    def _in_vain(self, answer: Reply, asked: list[str], handed: bool) -> bool:
+        """Whether the server asks again for what it was given, in whatever words."""
+        for text, visible in answer.prompts:
+            code = ONE_TIME.search(f"{answer.title} {text}")
+            if asked.count(text) >= TRIES or (text in asked and "password" in self.used and not code):
+                return True
+            if (handed or self.wrong) and not visible and not code:
+                return True
+        return False
 
     def _prompted(self, title: str, text: str, visible: bool) -> str | None:
         if not visible and "password" not in self.used and not ONE_TIME.search(text):
@@ -257,14 +301,17 @@ class Login:
             lines = [part.strip() for part in (title, text) if part.strip()]
             given = self.passwords.answer(f"{self.host.name} ({self.target}) asks: {' '.join(lines)} ")
             self.wire.one_time = self.wire.one_time or given is not None
+            self.answered += given is not None
             return given
         finally:
             self.asked_s += time.monotonic() - begin
 
     def _judged(self, answer: Reply, method: str) -> Reply:
+        self.proved = self.proved or (answer.partly and "password" in self.used)
         if answer.word == "no" and not answer.partly:
-            self.tried.append(f"{method}: refused")
-            if "password" in self.used:
+            answers = f" ({self.answered} typed)" if self.answered and method != "password" else ""
+            self.tried.append(f"{method}: refused{answers}")
+            if "password" in self.used and not self.proved:
                 self.wrong = True
                 self.passwords.refused(str(self.target), Kind.LOGIN)
         return answer
@@ -278,6 +325,14 @@ class Login:
                 return TookTooLong(
                     f"{self.target} gave up while the answer was waited for", host=self.host.name
                 )
+            if self.lacking:
+                return AuthenticationRefused(
+                    f"{self.target} did not let {self.target.user} in; {self.lacking}",
+                    host=self.host.name,
+                    tried=tried,
+                    advice="Give the passphrase: in a terminal, or in the window; or store it in the keyring; or hand"
+                    " it over in BRANCHLAB_KEY_PASSPHRASE_FD (the guide, Connecting).",
+                )
             keys = sum("refused" in text for text in self.tried)
             return AuthenticationRefused(
                 f"{self.target} ended the connection after {keys or 'no'} refused attempts to log in",
@@ -288,7 +343,8 @@ class Login:
             )
         if self.wrong:
             return LoginPasswordRefused(
-                f"{self.target} did not take the password",
+                f"{self.target} did not take the password"
+                + (f", or one of {self.answered} further answers" if self.answered else ""),
                 host=self.host.name,
                 tried=tried,
                 advice="Look whether it is the password of this user on this host; it was offered once, and is not"

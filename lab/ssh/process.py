@@ -87,7 +87,7 @@ class Process:
         try:
             self._channel.sendall(data)
         except (OSError, EOFError, paramiko.SSHException) as error:
-            why = self._wire.fault or error or type(error).__name__
+            why = self._wire.fault or str(error) or type(error).__name__
             text = f"the program does not listen any more: {why}"
             raise ConnectionLost(text, host=self._name) from error
 

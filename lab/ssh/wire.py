@@ -10,7 +10,6 @@ import os
 import signal
 import socket
 import subprocess
-import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -28,6 +27,8 @@ log = logging.getLogger(__name__)
 TICK_S = 0.1
 WATCH_S = 1.0
 END_S = 5.0
+FIRST = 200
+KEPT_ERRORS = 2000
 KERNELS_MS = 5000
 """So much later than ours comes the system's own finding that nothing was acknowledged, which says less."""
 CERTIFIED = "-cert-v01@openssh.com"
@@ -48,6 +49,8 @@ class Heard:
         """What the system said when it broke."""
         self.said = ""
         """What a proxy command complained of, once it has ended."""
+        self.first = b""
+        """The first bytes that came in: of what is no SSH server, they tell what it is."""
 
     def send(self, data: bytes) -> int:
         """Some of `data`; how much."""
@@ -60,6 +63,8 @@ class Heard:
             data = self._link.recv(size)
         self.ended = not data
         self.received += len(data)
+        if len(self.first) < FIRST:
+            self.first = (self.first + data)[:FIRST]
         return data
 
     @contextmanager
@@ -110,6 +115,11 @@ class Wire(paramiko.Transport):
     def fault(self) -> str:
         """Why it ended, if nobody wanted it to."""
         return self._silent or ("" if self._over.is_set() else self.heard.broke)
+
+    @property
+    def over(self) -> bool:
+        """Whether it has ended, or is about to: channels end a moment before paramiko says so."""
+        return not self.is_active() or self.heard.ended or bool(self.heard.broke)
 
     @property
     def signatures(self) -> tuple[str, ...]:
@@ -201,22 +211,31 @@ def by_command(command: str) -> Heard:
     if os.name == "nt":
         raise BadInput("ProxyCommand is not supported on Windows", advice="Use ProxyJump.")
     ours, theirs = socket.socketpair()
-    errors = tempfile.TemporaryFile()  # noqa: SIM115 - closed with the link
+    said, errors = bytearray(), os.pipe()
     shell = os.environ.get("SHELL") or "/bin/sh"
     try:
         process = subprocess.Popen(
             [shell, "-c", f"exec {command}"],
             stdin=theirs.fileno(),
             stdout=theirs.fileno(),
-            stderr=errors,
+            stderr=errors[1],
             start_new_session=True,
         )
     except BaseException:
         ours.close()
-        errors.close()
+        os.close(errors[0])
         raise
     finally:
         theirs.close()
+        os.close(errors[1])
+
+    def drained() -> None:
+        with os.fdopen(errors[0], "rb", buffering=0) as pipe:
+            while data := pipe.read(4096):
+                said.extend(data[: KEPT_ERRORS - len(said)])
+
+    drain = threading.Thread(target=drained, name="proxy-command-stderr", daemon=True)
+    drain.start()
 
     def ended() -> None:
         for number in (signal.SIGTERM, signal.SIGKILL):
@@ -224,10 +243,8 @@ def by_command(command: str) -> Heard:
                 with suppress(OSError, subprocess.TimeoutExpired):
                     os.killpg(process.pid, number)
                     process.wait(END_S)
-        if not errors.closed:
-            errors.seek(0)
-            heard.said = plain(errors.read(2000)).strip()
-            errors.close()
+        drain.join(WATCH_S)  # whatever it left behind may hold its stderr for ever
+        heard.said = plain(bytes(said)).strip()
 
     heard = Heard(ours, ended)
     return heard
