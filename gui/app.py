@@ -16,12 +16,13 @@ from PySide6.QtWidgets import QApplication
 from gui.theme import look as looks
 from gui.theme import marks, sheet
 from gui.theme.look import Look
+from lab.asking import Declined
 from lab.events import Outcome
 
 if TYPE_CHECKING:
     from gui.main_window import MainWindow
 
-DONE, INCOMPLETE, TROUBLE, INTERRUPTED = 0, 1, 3, 130
+DONE, INCOMPLETE, DECLINED, TROUBLE, INTERRUPTED = 0, 1, 2, 3, 130
 _AFTER_PAINT_MS, _SIGNALS_MS = 30, 200
 
 
@@ -33,15 +34,16 @@ def main(
     run: bool = False,
     record: str | Path | None = None,
     theme: str | None = None,
-    agreed: frozenset[str] = frozenset(),
+    agreed: frozenset[str] | None = None,
 ) -> int:
     """Open the window, and come back with an exit code once it is closed.
 
     `profile` is a profile's path, or that of a run file (then it opens in Results); with `run`, its
     `experiment` (default: the first) is run at once and recorded in `record` (default: a new file in the
-    folder of runs). What is `agreed` to (kinds of `lab.asking.KINDS`) is not asked about before that run.
-    Codes: 0; of a run that was asked for: 1 if a trial failed or a cell has nothing kept, 3 if the run failed
-    or could not begin, 130 if it was stopped or not agreed to.
+    folder of runs). With `agreed` (kinds of `lab.asking.KINDS`) nobody is asked before that run, and what is of
+    another kind is refused.
+    Codes: 0; of a run that was asked for: 1 if a trial failed or a cell has nothing kept, 2 if it would have done
+    what is not in `agreed`, 3 if it failed or could not begin, 130 if it was stopped or a person did not agree.
     """
     application = application_made(argv)
     look = Look(theme or looks.system_palette(), looks.system_ratio())
@@ -137,7 +139,7 @@ def _nothing() -> None:
 
 def _code(window: MainWindow) -> int:
     if window.trouble is not None:
-        return TROUBLE
+        return DECLINED if isinstance(window.trouble, Declined) else TROUBLE
     outcome = window.live.outcome
     if outcome is Outcome.DONE:
         summary = window.summary

@@ -124,8 +124,8 @@ class MainWindow(QMainWindow):
         self._recent()
 
     def open_profile(self, path: Path, *, experiment: str | None = None, run: bool = False,
-                     record: Path | None = None, agreed: frozenset[str] = frozenset()) -> None:  # fmt: skip
-        """Open a profile; with `run`, run its experiment at once. What is `agreed` to is not asked again."""
+                     record: Path | None = None, agreed: frozenset[str] | None = None) -> None:  # fmt: skip
+        """Open a profile; with `run`, run its experiment at once. With `agreed`, nobody is asked (see `Wanted`)."""
         if self._refused_while_busy():
             return
         self._pending = (experiment, record, agreed) if run else None
@@ -137,9 +137,9 @@ class MainWindow(QMainWindow):
         self._jobs.do(self._doors.opened(path), self._run_opened)
 
     def start_run(
-        self, experiment: Experiment, record: Path | None = None, agreed: frozenset[str] = frozenset()
+        self, experiment: Experiment, record: Path | None = None, agreed: frozenset[str] | None = None
     ) -> None:
-        """Run an experiment on the lab that is open, once a person agreed to what others would feel."""
+        """Run an experiment on the lab that is open, once what others would feel is agreed to."""
         if self._lab is None or self._refused_while_busy():
             return
         self._checking.cancel()

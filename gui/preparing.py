@@ -15,6 +15,7 @@ from gui.person import Person
 from gui.questions import Questions
 from gui.theme.look import Look
 from gui.worker import Worker
+from lab import asking
 from lab.asking import Question
 from lab.model import Experiment, Lab
 from lab.stop import Stop
@@ -22,12 +23,16 @@ from lab.stop import Stop
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wanted:
-    """A run that is wanted. `agreed` holds kinds of `lab.asking.KINDS` that need not be asked about."""
+    """A run that is wanted.
+
+    `agreed` has the kinds of `lab.asking.KINDS` that were agreed to beforehand: then nobody is asked, and what is
+    of another kind is refused. None: a person is asked.
+    """
 
     lab: Lab
     experiment: Experiment
     record: Path | None = None
-    agreed: frozenset[str] = frozenset()
+    agreed: frozenset[str] | None = None
     stop: Stop = field(default_factory=Stop)
 
 
@@ -35,7 +40,7 @@ class Preparing(QObject):
     """Takes one run at a time to its beginning; changes nothing on any host.
 
     Signals: `ready(object)` the `Wanted` to be run, with everything in it that was agreed to; `left()` a
-    person cancelled; `crashed(object)` what went wrong while looking.
+    person cancelled; `crashed(object)` what went wrong while looking, or what nobody agreed to (`Declined`).
     """
 
     ready = Signal(object)
@@ -82,15 +87,25 @@ class Preparing(QObject):
     def _looked(self, questions: Sequence[Question]) -> None:
         if self.sender() is not self._worker or self._wanted is None:
             return
-        asked = [question for question in questions if question.kind not in self._wanted.agreed]
-        if not asked:
+        if self._wanted.agreed is not None:
+            self._go_if_agreed(questions, self._wanted.agreed)
+            return
+        if not questions:
             self._go()
             return
-        self._dialog = dialog = AgreementDialog(self._look, asked, self._window)
-        self._wanted = replace(self._wanted, agreed=self._wanted.agreed | {one.kind for one in asked})
+        self._dialog = dialog = AgreementDialog(self._look, questions, self._window)
+        self._wanted = replace(self._wanted, agreed=frozenset(one.kind for one in questions))
         dialog.accepted.connect(self._go)
         dialog.rejected.connect(self.cancel)
         dialog.open()
+
+    def _go_if_agreed(self, questions: Sequence[Question], agreed: frozenset[str]) -> None:
+        try:
+            asking.refuse_unanswered(questions, agreed)
+        except asking.Declined as error:
+            self._failed(error)
+        else:
+            self._go()
 
     def _go(self) -> None:
         wanted, self._wanted, self._worker, self._dialog = self._wanted, None, None, None

@@ -48,7 +48,7 @@ class Runs(QObject):
         """Run it."""
         self._stop, self.kept = wanted.stop, []
         given = (wanted.lab, wanted.experiment, wanted.stop, wanted.record)
-        self.worker.start(self._doors.run(*given, agreed=wanted.agreed))
+        self.worker.start(self._doors.run(*given, agreed=wanted.agreed or frozenset()))
 
     def stop(self) -> None:
         """Ask it to stop, softly."""

@@ -424,7 +424,7 @@ def _run(
     if rehearse:
         experiment = design.rehearsal(experiment)
     elif not headless and parts.display_there():
-        return _in_window(parts, path, experiment, agreed or frozenset())
+        return _in_window(parts, path, experiment, agreed)
     out = tables.console()
     for warning in profile.warnings:
         click.echo(f"note: {warning}", err=True)
@@ -444,7 +444,7 @@ def _run(
     return story.run(profile.lab, experiment, testbed, out)
 
 
-def _in_window(parts: Parts, path: str, experiment: Experiment, agreed: frozenset[str]) -> int:
+def _in_window(parts: Parts, path: str, experiment: Experiment, agreed: frozenset[str] | None) -> int:
     """Run in the window; once it is closed, the results as the terminal shows them."""
     from lab import store
     from lab.analysis import summary

@@ -206,7 +206,7 @@ class Machines:
         driver = vcs.driver(experiment.vcs, self._drivers)
         workplace = Workplace(hosts, experiment, driver, self._passwords, seen)
         if any(wanted.limited or wanted.delayed for wanted in experiment.lines):
-            others = line.others(hosts, stop, workplace.ports)
+            others = line.others(hosts, stop, workplace.own_ports)
             asking.refuse_unanswered(looking.connections(line, others), self._agreed)
         workplace.look(stop)
         if any(state.enabled for state in experiment.states):
@@ -335,10 +335,8 @@ class Machines:
                     yield proved
                     yield from _doubts(proved, rig.line.holder.name if rig.line.shared else one.name)
                 rig.proved.add(treatment.line)
-                for one in rig.line.holders:
-                    yield _changed(
-                        one, f"limiting {rig.line.what(one.name)} to {units.line_text(treatment.line)}"
-                    )
+                for holder, what in rig.line.limiting(treatment.line):
+                    yield _changed(holder, what)
                 begin += monotonic() - proving  # once per line, and not of this trial
             quiet = self._quiet(rig, treatment.line, stop)
         except AgentRefused as error:

@@ -32,6 +32,7 @@ from ssh_agents import (
     routes,
     service,
     session,
+    strays,
     system,
     tool,
     traffic,
@@ -120,7 +121,7 @@ class Agent:
                 {verb: _not_here for verb in self._verbs if verb.startswith(("line.", "traffic."))}
             )
         self._privileged = privileged
-        self._leases = session.Session(UNDO, self._stop_everything)
+        self._leases = session.Session(UNDO, self._stop_everything, lambda: strays.found(privileged))
         self._verbs.update(
             {
                 "lease.open": self._leases.open,
@@ -246,7 +247,7 @@ def main(argv: Optional[List[str]] = None) -> int:
     if words[:1] == ["watch"] and len(words) == 2:
         return watch.main(words[1], UNDO)
     if words[:1] == ["undo"]:
-        return session.undo_all(UNDO)
+        return session.undo_all(UNDO, lambda: strays.found(privileged=True))
     # Messages get a descriptor of their own, so that a stray print or a child cannot corrupt the stream.
     system.binary_streams()
     out = os.dup(1)

@@ -60,6 +60,8 @@ def promised(entry: Dict[str, Any]) -> str:
     kind = str(entry.get("kind"))
     if kind == "line":
         return line("line on %s limited" % entry.get("device"))
+    if kind == "traffic" and entry.get("how") == "iptables":
+        return "bytes counted per host (iptables: chains BRANCHLAB-…)"
     if kind == "traffic":
         return "bytes counted per host (nftables: table inet branchlab)"
     if kind == "service":

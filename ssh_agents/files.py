@@ -3,6 +3,7 @@
 import contextlib
 import fnmatch
 import hashlib
+import json
 import os
 import re
 import shutil
@@ -10,7 +11,7 @@ import stat
 import tempfile
 from typing import Any, Dict, Iterator, List, Tuple
 
-from ssh_agents import protocol
+from ssh_agents import lease, private, protocol
 
 MARK = ".branchlab-scratch"
 """A folder with this file in it was made by `scratch`; only below such folders is anything changed."""
@@ -27,13 +28,13 @@ def scratch(args: Dict[str, Any], call: protocol.Call) -> Dict[str, Any]:
     name = protocol.need(args, "name", str)
     if not _NAME.fullmatch(name):
         raise protocol.Refused("bad-request", "not a name for a scratch folder: %r" % name)
-    base = os.path.join(os.path.realpath(tempfile.gettempdir()), "branchlab-%s" % me())
+    base = place()
     path = os.path.join(base, name)
     call.promise({"kind": "scratch", "path": path})
     for folder in (base, path):
         _private(folder)
-    with open(os.path.join(path, MARK), "a", encoding="utf-8"):
-        pass
+    with open(os.path.join(path, MARK), "w", encoding="utf-8") as file:
+        json.dump(_here(), file)
     return {"path": path}
 
 
@@ -300,6 +301,40 @@ def _inside(args: Dict[str, Any], name: str, itself: bool = False) -> str:
                 % (asked, MARK),
                 "to change it",
             )
+
+
+def place() -> str:
+    """The folder of this user's scratch folders."""
+    return os.path.join(os.path.realpath(tempfile.gettempdir()), "branchlab-%s" % me())
+
+
+def there() -> List[str]:
+    """The marked scratch folders of this user."""
+    base = place()
+    try:
+        _check_private(base)
+        found = [os.path.join(base, name) for name in sorted(os.listdir(base))]
+    except (OSError, protocol.Refused):
+        return []
+    return [path for path in found if _marked(path)]
+
+
+def of_this_host(folder: str) -> bool:
+    """True if a marked folder was made on this host, or before the machine's last start.
+
+    Several hosts of one machine may see one file system, each with leases of its own.
+    """
+    try:
+        with open(os.path.join(folder, MARK), encoding="utf-8") as file:
+            found = json.load(file)
+    except (OSError, ValueError):
+        return False
+    return isinstance(found, dict) and (found == _here() or found.get("boot_id") != _here()["boot_id"])
+
+
+def _here() -> Dict[str, Any]:
+    """This boot and this network."""
+    return {"boot_id": lease.boot_id(), "net": private.net_namespace()}
 
 
 def _marked(folder: str) -> bool:

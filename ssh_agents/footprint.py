@@ -9,7 +9,6 @@ import os
 import re
 import shutil
 import stat
-import tempfile
 from typing import Any, Callable, Dict, Iterator, List, Tuple
 
 from ssh_agents import files, grounds, installed, lease, private, protocol, service_asked, system
@@ -29,7 +28,7 @@ def users(args: Dict[str, Any], call: protocol.Call) -> Dict[str, Any]:
         )
     ]
     entries.append(
-        _entry(_scratch_base(), "scratch folders, each removed when its run ends", bool(_scratches()))
+        _entry(files.place(), "scratch folders, each removed when its run ends", bool(files.there()))
     )
     return {"entries": entries, "kept": kept, "agents": _kept_agents()}
 
@@ -112,7 +111,7 @@ def _users() -> Iterator[Removal]:
     for name in _kept_agents():
         path = os.path.join(folder, name)
         yield path, "the agent", functools.partial(_unlinked, path)
-    for path in _scratches():
+    for path in files.there():
         yield path, "a scratch folder", functools.partial(_emptied, path)
 
 
@@ -123,22 +122,6 @@ def _kept_agents() -> List[str]:
     except OSError:
         return []
     return [name for name in found if _mine(os.path.join(folder, name), stat.S_ISREG)]
-
-
-def _scratch_base() -> str:
-    return os.path.join(os.path.realpath(tempfile.gettempdir()), "branchlab-%s" % files.me())
-
-
-def _scratches() -> List[str]:
-    base = _scratch_base()
-    if not _mine(base, stat.S_ISDIR):
-        return []
-    found = [os.path.join(base, name) for name in sorted(os.listdir(base))]
-    return [
-        path
-        for path in found
-        if _mine(path, stat.S_ISDIR) and _mine(os.path.join(path, files.MARK), stat.S_ISREG)
-    ]
 
 
 # Root's

@@ -72,6 +72,11 @@ def parsed(text: str) -> Dict[str, Tuple[int, int]]:
     return found
 
 
+def counting(family: int) -> bool:
+    """True if there are chains of ours."""
+    return ":%s" % PREFIX in _saved(family)
+
+
 def end(family: int) -> bool:
     """Take our jumps and chains away, whoever made them; True if there were any. Idempotent."""
     program = PROGRAMS[family][0]

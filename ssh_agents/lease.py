@@ -208,16 +208,21 @@ class Lease:
 
 def every() -> List[Lease]:
     """All leases on this host that are about the network which this process sees, or of an earlier boot."""
-    base = private.folder()
     here, boot = private.net_namespace(), boot_id()
-    found = [Lease(os.path.join(base, name)) for name in sorted(os.listdir(base)) if name.startswith(PREFIX)]
     kept = []
-    for lease in found:
+    for lease in everywhere():
         about = lease.about()
         # The number of a network means nothing after a reboot.
-        if about and (about.get("net") == here or about.get("boot_id") != boot):
+        if about.get("net") == here or about.get("boot_id") != boot:
             kept.append(lease)
     return kept
+
+
+def everywhere() -> List[Lease]:
+    """All leases of this user on this machine, whatever network they are about."""
+    base = private.folder()
+    found = [Lease(os.path.join(base, name)) for name in sorted(os.listdir(base)) if name.startswith(PREFIX)]
+    return [lease for lease in found if lease.about()]
 
 
 @contextlib.contextmanager

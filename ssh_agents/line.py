@@ -23,9 +23,9 @@ from ssh_agents.qdisc_tree import Tree
 def check(args: Dict[str, Any], call: protocol.Call) -> Dict[str, Any]:
     """Whether a line can be held at `place` between `office` and `server` addresses, and with what. Changes nothing.
 
-    `stands` tells in words what somebody set up on the device, `stands_mark` is the same for exactly that alone,
-    `replaceable` whether it was rehearsed to come back the same, else `replace_trouble` says why not. `refuse` is
-    for as long as nobody agreed; with {replace: true} it is what remains then.
+    `stands` tells in words what somebody set up on the device (`tree` is its fingerprint), `replaceable` whether
+    it was rehearsed to come back the same, else `replace_trouble` says why not. `refuse` is for as long as nobody
+    agreed; with {replace: true} it is what remains then.
     """
     place, office, server = line_asked.placed(args)
     replace, leaving = (protocol.need(args, name, bool, False) for name in ("replace", "leaving"))
@@ -51,7 +51,7 @@ def check(args: Dict[str, Any], call: protocol.Call) -> Dict[str, Any]:
         "tun_trouble": no_tun or None,
         "root_qdisc": roots[0].kind if roots else None,
         "stands": qdisc_tree.words(stands) if stands else None,
-        "stands_mark": qdisc_tree.mark(stands) if stands else None,
+        "tree": qdisc_tree.fingerprint(stands) if stands else "",
         "replaceable": stands is not None and not trouble,
         "replace_trouble": trouble or None,
         "refuse": refusal or None,
@@ -61,8 +61,8 @@ def check(args: Dict[str, Any], call: protocol.Call) -> Dict[str, Any]:
 def apply(args: Dict[str, Any], call: protocol.Call) -> Dict[str, Any]:
     """Apply the line asked for, or change the one that is there into it, without an unlimited moment.
 
-    Queues that somebody set up are replaced only with {replace: true}, and only those of the mark `agreed` if there is
-    one, after a rehearsal, and once the promise says how they come back.
+    Queues that somebody set up are replaced only if they are those whose fingerprint (`check`'s `tree`) is given
+    as `replace`, after a rehearsal, and once the promise says how they come back.
     """
     asked = line_asked.asked(args)
     with netlink.route_socket() as ask:
@@ -147,13 +147,38 @@ def lift(args: Dict[str, Any], call: protocol.Call) -> Dict[str, Any]:
 
     The promise stays: undoing twice does no harm.
     """
+    return {"put_back": _all_off()}
+
+
+def where() -> str:
+    """On which devices there is a line, or any part of one; empty without one. Changes nothing."""
+    with netlink.route_socket() as ask:
+        found = line_found.found(ask)
+    if found.any:
+        return _named(found.ways) or ", ".join(found.ifbs)
+    return (
+        " and ".join(wirefilter.place(found.links) or ("a bridge",)) if wirefilter.there(found.links) else ""
+    )
+
+
+def taken_off() -> str:
+    """Take off a line that no promise tells of. Says what; nothing if there was none. Refuses with `failed`."""
+    there = where()
+    said = _all_off() if there else []
+    if there and where():
+        raise protocol.Refused("failed", "the line is still there on %s" % where())
+    return "; ".join(["line on %s taken off" % there, *said]) if there else ""
+
+
+def _all_off() -> List[str]:
+    """Both rate and delay, whoever put them on; what was put back in their place."""
     with netlink.route_socket() as ask:
         found = line_found.found(ask)
         said = _lifted(ask, found)
         place = wirefilter.place(found.links)
         if wirefilter.there(found.links):
             wirefilter.down(*(place or ("", "")), wirefilter.folder(), found.links)
-    return {"put_back": said}
+    return said
 
 
 def undo(entry: Dict[str, Any]) -> str:
@@ -186,18 +211,17 @@ def _replaceable(ask: netlink.Socket, found: Found, ways: Sequence[Way], asked: 
     if stands is None:
         return None
     trouble = line_can.trouble_with(ask, stands, found, ways)
-    refusal = line_can.refusal(stands, trouble, asked.replace, asked.place)
+    agreed = asked.replace == qdisc_tree.fingerprint(stands)
+    refusal = line_can.refusal(stands, trouble, agreed, asked.place)
+    if asked.replace and not agreed and not trouble:
+        refusal = "%s has other queues than those that may be replaced: somebody set up %s meanwhile" % (
+            stands.device,
+            qdisc_tree.words(stands),
+        )
     if refusal is None and stands.device in found.devices:
         refusal = "somebody set up ingress filters on %s while our line was there" % stands.device
     if refusal is not None:
         raise protocol.Refused("unsupported", refusal, "tc qdisc show dev %s" % stands.device)
-    if asked.agreed and qdisc_tree.mark(stands) != asked.agreed:
-        raise protocol.Refused(
-            "touched",
-            "the queues on %s are not those any more that were agreed to be replaced: now %s"
-            % (stands.device, qdisc_tree.words(stands)),
-            "tc qdisc show dev %s" % stands.device,
-        )
     return stands
 
 

@@ -23,10 +23,8 @@ class Asked(NamedTuple):
     """True if only what leaves this host is to be limited; the other direction is held where it leaves"""
     apart: bool
     """True if no session of the lab goes over a network: its SSH is behind UNIX sockets"""
-    replace: bool
-    """True if the user agreed that queues which somebody set up are replaced for the line's time"""
-    agreed: str
-    """`qdisc_tree.mark` of those queues, and of no others; empty if any"""
+    replace: str
+    """`qdisc_tree.fingerprint` of somebody's queues of which the user agreed that they are replaced; else empty"""
 
     def rates(self, upload: bool) -> Rates:
         """Of one direction."""
@@ -84,10 +82,8 @@ def asked(args: Dict[str, Any]) -> Asked:
     if not (0 <= delay.jitter_s <= delay.delay_s <= 60 and 0 <= delay.loss <= 1):
         raise protocol.Refused("bad-request", "no such delay, jitter or loss: %s" % (tuple(delay),))
     exempt = given.exempt(args)
-    leaving, apart, replace = (
-        protocol.need(args, name, bool, False) for name in ("leaving", "apart", "replace")
-    )
-    agreed = protocol.need(args, "agreed", str, "")
+    leaving, apart = (protocol.need(args, name, bool, False) for name in ("leaving", "apart"))
+    replace = protocol.need(args, "replace", str, "")
     if leaving and args.get("place") == "router":
         raise protocol.Refused("bad-request", "a router holds both directions")
     if delay.loss == 1 and not exempt and not apart:
@@ -97,4 +93,4 @@ def asked(args: Dict[str, Any]) -> Asked:
     port = args.get("delay_port") or ""
     if not isinstance(port, str):
         raise protocol.Refused("bad-request", "delay_port must be text, not %r" % (port,))
-    return Asked(*placed(args), exempt, sides[0], sides[1], delay, port, leaving, apart, replace, agreed)
+    return Asked(*placed(args), exempt, sides[0], sides[1], delay, port, leaving, apart, replace)

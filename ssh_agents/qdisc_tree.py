@@ -7,6 +7,7 @@ replayable only after it was made once more on a device in an empty network and 
 
 import contextlib
 import hashlib
+import json
 import os
 import socket
 import struct
@@ -73,11 +74,6 @@ def read(ask: netlink.Socket, link: netlink.Link) -> Tree:
     tree = Tree(link.name, tuple(sorted(items)), ())
     troubles += _numbering_troubles(tree)
     return tree._replace(troubles=tuple(dict.fromkeys(troubles)))
-
-
-def mark(tree: Tree) -> str:
-    """The same for the same tree alone, however often it is read: no counter is in it."""
-    return hashlib.sha256(repr(tree.items).encode()).hexdigest()[:16]
 
 
 def words(tree: Tree) -> str:
@@ -183,6 +179,12 @@ def saved(tree: Tree) -> Dict[str, Any]:
     """The tree as it is written down; see `restored`."""
     items = [[*item[:5], item[5].hex()] for item in tree.items]
     return {"device": tree.device, "items": items, "words": words(tree)}
+
+
+def fingerprint(tree: Tree) -> str:
+    """A short text that is the same for the same tree on the same device, and for no other."""
+    text = json.dumps([_set_up(tree).device, saved(_set_up(tree))["items"]])
+    return hashlib.sha256(text.encode("utf-8", "surrogateescape")).hexdigest()
 
 
 def restored(entry: Dict[str, Any]) -> Tree:

@@ -9,21 +9,28 @@ import threading
 import time
 from typing import Any, Callable, Deque, Dict, List, Optional
 
-from ssh_agents import account, private, protocol, system, watch
+from ssh_agents import account, private, protocol, strays, system, watch
 from ssh_agents import lease as leases
 from ssh_agents.lease import Lease, Tell, Undo
 
+_LASTING = ("scratch",)
+"""Kinds of promises that outlive a restart: a folder is still there, and nobody else's."""
+Strays = Callable[[], List[strays.Stray]]
 _LAPSED = "the lease ran out or was never opened; what was changed under it has been taken back"
 
 
 class Session:
     """The leases of one agent: at most one at a time. Its methods are verbs, called from many threads.
 
-    `lapsed` is called, from a thread, when a lease ended that this agent did not give back.
+    `lapsed` is called, from a thread, when a lease ended that this agent did not give back. `unpromised` finds
+    what no lease promises to take back any more.
     """
 
-    def __init__(self, how: Undo, lapsed: Callable[[], None] = lambda: None) -> None:
+    def __init__(
+        self, how: Undo, lapsed: Callable[[], None] = lambda: None, unpromised: Strays = list
+    ) -> None:
         self._how = how
+        self._unpromised = unpromised
         self._on_lapse = lapsed
         self._guard = threading.Lock()
         self._lease: Optional[Lease] = None
@@ -85,7 +92,10 @@ class Session:
             return {"undone": self._close(self._mine(args))}
 
     def listed(self, args: Dict[str, Any], call: protocol.Call) -> Dict[str, Any]:
-        """Every lease on this host and what was promised under it, also what dead sessions left."""
+        """Every lease on this host and what was promised under it, also what dead sessions left.
+
+        `unpromised` has what is there of ours without a promise, as {kind, what}.
+        """
         boot = leases.boot_id()
         mine = self._lease.name if self._lease is not None else ""
         found = []
@@ -106,10 +116,13 @@ class Session:
                     "entries": [entry for _, entry in lease.entries()],
                 }
             )
-        return {"leases": found}
+        return {
+            "leases": found,
+            "unpromised": [{"kind": one.kind, "what": one.what} for one in self._unpromised()],
+        }
 
     def revert(self, args: Dict[str, Any], call: protocol.Call) -> Dict[str, Any]:
-        """Take back what any session left on this host; twice in a row is fine.
+        """Take back what any session left on this host, promised or not; twice in a row is fine.
 
         Refuses with `busy`, saying who has it, if a living session of someone else does, unless `force`.
         """
@@ -120,6 +133,8 @@ class Session:
             tell = self._telling(owner if any(owner.values()) else self._owner)
             undone, failed = _all_undone(self._how, leases.every(), tell)
             self._forget()
+            more, trouble = _taken_away(self._unpromised(), tell)
+            undone, failed = undone + more, failed + trouble
         if failed:
             raise protocol.Refused("failed", "; ".join(failed), "; ".join(undone))
         return {"undone": undone}
@@ -241,11 +256,15 @@ class Session:
         self._lease, self._held = None, -1
 
 
-def undo_all(how: Undo) -> int:
+def undo_all(how: Undo, unpromised: Strays = list) -> int:
     """Take back what any session left on this host; prints what. 1 if something could not be taken back."""
-    undone, failed = _all_undone(
-        how, leases.every(), lambda entry, said: watch.journal(said or watch.gone(entry), "undo")
-    )
+
+    def tell(entry: Dict[str, Any], said: str) -> None:
+        watch.journal(said or watch.gone(entry), "undo")
+
+    undone, failed = _all_undone(how, leases.every(), tell)
+    more, trouble = _taken_away(unpromised(), tell)
+    undone, failed = undone + more, failed + trouble
     for text in undone + failed:
         print(text)
     return 1 if failed else 0
@@ -261,10 +280,12 @@ def _all_undone(how: Undo, left: List[Lease], tell: Tell) -> "tuple[List[str], L
                 continue
             if lease.about().get("boot_id") != boot:
                 # Devices and processes of those names are others' now.
-                kinds = (
-                    ", ".join(sorted({str(entry.get("kind")) for _, entry in lease.entries()})) or "nothing"
-                )
-                text = "%s is of an earlier boot (%s): forgotten, not replayed" % (lease.name, kinds)
+                forgotten = _struck(lease)
+                done, problems = lease.undo(how, tell)
+                undone, failed = undone + done, failed + problems
+                if problems:
+                    continue
+                text = "%s is of an earlier boot (%s): forgotten, not replayed" % (lease.name, forgotten)
                 tell({"kind": "lease", "what": text}, text)
                 undone.append(text)
                 lease.remove()
@@ -276,6 +297,30 @@ def _all_undone(how: Undo, left: List[Lease], tell: Tell) -> "tuple[List[str], L
             watcher = watch.found(lease)
             lease.remove()
         watch.ended(watcher)
+    return undone, failed
+
+
+def _struck(lease: Lease) -> str:
+    """Strike out what ended with its boot; the kinds of that, in words."""
+    ended = [(name, str(entry.get("kind"))) for name, entry in lease.entries()]
+    ended = [(name, kind) for name, kind in ended if kind not in _LASTING]
+    for name, _ in ended:
+        lease.strike(name)
+    return ", ".join(sorted({kind for _, kind in ended})) or "nothing else"
+
+
+def _taken_away(found: List[strays.Stray], tell: Tell) -> "tuple[List[str], List[str]]":
+    undone: List[str] = []
+    failed: List[str] = []
+    for one in found:
+        try:
+            said = one.remove()
+        except Exception as error:  # noqa: BLE001 - one that fails must not keep the others from going
+            failed.append("%s could not be taken away: %s" % (one.what, getattr(error, "text", repr(error))))
+            continue
+        if said:
+            tell({"kind": one.kind, "what": one.what}, said)
+            undone.append(said)
     return undone, failed
 
 

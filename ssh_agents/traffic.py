@@ -77,6 +77,17 @@ def _counting() -> Iterator[Callable[[], Dict[str, Tuple[int, int]]]]:
         yield lambda: netlink.counters(ask)
 
 
+def how() -> str:
+    """By what bytes are counted here, nftables or iptables; empty if nobody counts. Changes nothing."""
+    if not tool.found("nft") and iptables.there():
+        return "iptables" if any(iptables.counting(family) for family in iptables.PROGRAMS) else ""
+    try:
+        with netlink.filter_socket() as ask:
+            return "nftables" if netlink.TABLE in netlink.tables(ask) else ""
+    except OSError:  # a kernel without nftables, or no right to look
+        return ""
+
+
 def undo(entry: Dict[str, Any]) -> str:
     """Remove the table, or the chains of iptables, if they are there."""
     if entry.get("how") == "iptables":

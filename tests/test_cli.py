@@ -103,7 +103,7 @@ class World:
     display: bool = False
     found: list[Found] = field(default_factory=list)
     window_code: int = 0
-    agreed: frozenset[str] = frozenset()
+    agreed: frozenset[str] | None = frozenset()
     own: bool = True
     questions: list[Question] = field(default_factory=list)
     signals: list[object] = field(default_factory=list)
@@ -159,7 +159,7 @@ class World:
         experiment: str | None = None,
         run: bool = False,
         record: str | None = None,
-        agreed: frozenset[str] = frozenset(),
+        agreed: frozenset[str] | None = None,
     ) -> int:
         self.agreed = agreed
         self.window.append((profile, experiment, run))
@@ -654,9 +654,13 @@ def test_what_was_agreed_to_is_passed_on_to_the_window(world: World) -> None:
     told = world.call("run", str(world.profile), "--experiment", "Only Get", "--agree", "qdisc")
     assert told.exit_code == 0, told.output
     assert (world.window, world.agreed) == ([(str(world.profile), "Only Get", True)], {"qdisc"})
-    assert world.touched == []  # the window asks what was not agreed to
-    assert world.call("run", str(world.profile), "--experiment", "Only Get").exit_code == 0
+    assert world.touched == []  # the window looks, and refuses what was not agreed to
+    assert (
+        world.call("run", str(world.profile), "--experiment", "Only Get", "--agree", "nothing").exit_code == 0
+    )
     assert world.agreed == frozenset()
+    assert world.call("run", str(world.profile), "--experiment", "Only Get").exit_code == 0
+    assert world.agreed is None  # only then it asks
 
 
 @pytest.mark.parametrize("words", [[], ["--headless"]])

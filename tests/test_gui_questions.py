@@ -299,19 +299,20 @@ def test_declining_leaves_everything_untouched_and_says_so(made: Made, qtbot: Qt
     assert app._code(window) == app.INTERRUPTED
 
 
-def test_what_was_agreed_to_before_is_not_asked_again(made: Made, qtbot: QtBot) -> None:
+def test_what_was_agreed_to_before_is_not_asked_and_another_kind_is_refused(made: Made, qtbot: QtBot) -> None:
     hosts = Hosts(CONNECTIONS, PURGE)
     window = made(**hosts.doors())
-    window.start_run(small(), agreed=frozenset({"connections", "qdisc"}))
-    dialog = asked(qtbot, window, AgreementDialog)
-    assert len(dialog.checks) == 1
-    dialog.checks[0].click()
-    with qtbot.waitSignal(window.finished, timeout=FOREVER_MS):
-        dialog.run.click()
-    assert hosts.given[0]["agreed"] == {"connections", "purge", "qdisc"}
+    for agreed in (frozenset({"connections", "qdisc"}), frozenset[str]()):
+        window.start_run(small(), agreed=agreed)
+        qtbot.waitUntil(lambda: not window.looking, timeout=FOREVER_MS)
+        assert not shown(window)
+        assert not window.running
+        assert "nobody agreed" in window._banner._title.text()
+        assert app._code(window) == app.DECLINED
+    assert (hosts.given, runs()) == ([], [])
     with qtbot.waitSignal(window.finished, timeout=FOREVER_MS):
         window.start_run(small(), agreed=frozenset({"connections", "purge"}))
-    assert hosts.given[1]["agreed"] == {"connections", "purge"}
+    assert hosts.given[0]["agreed"] == {"connections", "purge"}
     window.start_run(small())  # each run is asked about anew
     assert len(asked(qtbot, window, AgreementDialog).checks) == 2
     window._preparing.cancel()

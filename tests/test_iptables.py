@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import os
 import shutil
+import signal
 from collections.abc import Iterator
 
 import pytest
 from netns import CODE, SERVER, SERVER6, Agent, FailedError, Net, office
 from test_traffic import PEERS, _transfer
 
-from ssh_agents import iptables, traffic
+from ssh_agents import iptables, traffic, watch
+from ssh_agents.lease import Lease
 
 WITHOUT_NFT = (
     "from ssh_agents import tool; real = tool.found; "
@@ -151,3 +154,24 @@ def test_counters_that_vanished_are_said(hosts: Net) -> None:
     hosts.run("server", "ip6tables", "-t", "mangle", "-F")
     with pytest.raises(FailedError, match="touched"):
         root.ask("traffic.read")
+
+
+@real
+@pytest.mark.lab
+def test_chains_that_no_lease_tells_of_are_told_and_go_with_revert(hosts: Net) -> None:
+    before = hosts.run("server", "iptables-save", "-t", "mangle")
+    root = hidden(hosts)
+    folder = root.ask("lease.open", lease_s=60)["folder"]
+    root.ask("traffic.start", peers=PEERS[:1])
+    watcher = watch.found(Lease(folder))
+    assert watcher is not None
+    os.kill(watcher[0], signal.SIGKILL)
+    root.kill()
+    shutil.rmtree(folder)
+    second = hidden(hosts)
+    (told,) = second.ask("leases")["unpromised"]
+    assert (told["kind"], "iptables" in told["what"]) == ("traffic", True)
+    assert second.ask("revert") == {"undone": ["traffic counters (iptables) removed"]}
+    assert "BRANCHLAB" not in hosts.run("server", "iptables-save", "-t", "mangle")
+    assert second.ask("leases")["unpromised"] == []
+    assert ":BRANCHLAB" not in before

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import stat
 import sys
@@ -190,7 +191,7 @@ def test_revert_asks_before_it_takes_from_the_living(host: Host, way: str) -> No
 
 
 @pytest.mark.parametrize("way", ["", "privileged"])
-def test_after_a_reboot_nothing_is_replayed_but_told(host: Host, way: str) -> None:
+def test_after_a_reboot_only_folders_are_removed_and_the_rest_is_told(host: Host, way: str) -> None:
     first = host.agent()
     first.ask("lease.open", lease_s=300, owner=ALICE)
     path = Path(first.ask("files.scratch", name="a")["path"])
@@ -200,17 +201,50 @@ def test_after_a_reboot_nothing_is_replayed_but_told(host: Host, way: str) -> No
     (found,) = second.ask("leases")["leases"]
     assert (found["alive"], found["earlier_boot"]) == (False, True)
     assert found["what"] == [f"scratch folder {path} made"]
-    text = f"{lease.name} is of an earlier boot (scratch): forgotten, not replayed"
+    lease.add({"kind": "line", "device": "eth0"})  # eth0 is another device by now
+    text = f"{lease.name} is of an earlier boot (line): forgotten, not replayed"
     if way:
-        assert second.ask("revert") == {"undone": [text]}
+        assert second.ask("revert") == {"undone": [f"scratch folder {path} removed", text]}
     else:
         second.ask("lease.open", lease_s=30, owner=BOB)
-    assert path.exists()
+    assert not path.exists()
     assert not Path(lease.folder).exists()
     assert (
         host.journal()[-1]
         == f"-t branchlab -- {'somebody' if way else 'bob on desk-8'}: {text} [left by an earlier session]"
     )
+
+
+def test_a_scratch_folder_that_no_lease_tells_of_is_told_and_goes_with_revert(host: Host) -> None:
+    """Agent and watcher killed, and the leases removed by hand; nothing but the mark says whose it is."""
+    first = host.agent()
+    first.ask("lease.open", lease_s=300, owner=ALICE)
+    path = Path(first.ask("files.scratch", name="a")["path"])
+    assert first.ask("leases")["unpromised"] == []
+    shutil.rmtree(host.killed_with_its_watcher(first).folder)
+    (path.parent / "not-marked").mkdir()
+    at_another_host = path.parent / "c"  # of this machine: its leases are not seen from here
+    at_another_host.mkdir(mode=0o700)
+    (at_another_host / files.MARK).write_text(json.dumps({"boot_id": leases.boot_id(), "net": "0-0"}))
+    elsewhere = host.places["run"] / "lease-of-another-network"
+    elsewhere.mkdir()
+    lease = Lease(str(elsewhere))
+    leases.write(lease.path("lease.json"), json.dumps({"net": "0-0", "boot_id": leases.boot_id()}))
+    others = path.parent / "b"
+    others.mkdir(mode=0o700)
+    shutil.copy(path / files.MARK, others)
+    lease.add({"kind": "scratch", "path": str(others)})
+    second = host.agent()
+    found = second.ask("leases")
+    assert (found["leases"], found["unpromised"]) == (
+        [],
+        [{"kind": "scratch", "what": f"scratch folder {path}"}],
+    )
+    assert second.ask("revert") == {"undone": [f"scratch folder {path} removed"]}
+    assert second.ask("revert") == {"undone": []}
+    assert sorted(one.name for one in others.parent.iterdir()) == ["b", "c", "not-marked"]
+    (at_another_host / files.MARK).write_text(json.dumps({"boot_id": "another", "net": "0-0"}))
+    assert second.ask("revert") == {"undone": [f"scratch folder {at_another_host} removed"]}
 
 
 def test_every_change_and_its_end_is_one_line_in_the_journal(host: Host) -> None:
@@ -416,5 +450,5 @@ def test_check_tells_what_the_dead_left() -> None:
     texts = [one.text for one in checking._left(One())]  # type: ignore[arg-type]
     assert texts == [
         "left by alice on desk-7: line on eth0 limited. The next run takes it back",
-        "written down before this host's last start by alice on desk-7: line on eth0 limited. It is not replayed",
+        "before the last start here alice on desk-7 wrote down: line on eth0 limited. Of that only folders are left",
     ]

@@ -83,7 +83,15 @@ class Office:
     @staticmethod
     def _host(name: str, role: Role, address: str, verbs: Args, counted: Args, **given: Any) -> Connected:
         ends = {"peer": {"address": "198.51.100.99", "port": 5}, "own": {"address": address, "port": 22}}
-        there = {**verbs, "others": lambda args: {"counted": counted}}
+
+        def others(args: Args) -> Args:
+            ours = {str(port) for port in args["ports_of_ours"]}
+            peers = {
+                peer: {p: n for p, n in ports.items() if p not in ours} for peer, ports in counted.items()
+            }
+            return {"counted": peers}
+
+        there = {**verbs, "others": others}
         return connected(name, role, there, facts={"ssh": ends}, address=address, **given)
 
     def _check(self, args: Args) -> Args:
@@ -136,6 +144,17 @@ def test_connections_queues_and_objects_are_asked_about_in_this_order(there: Off
     assert "2 objects of others stay untouched" in objects.text
     assert objects.details == tuple(f"{REPOSITORY}trunk/{n}" for n in range(10))
     assert there.asked() <= ASKS
+
+
+def test_colleagues_at_the_production_repository_are_asked_about(
+    there: Office, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Workplace, "look", lambda self, stop: None)
+    there.counted["desk"] = {"80": 5}
+    there.counted["proxy"] = {"80": 1}
+    own = experiment(lines=(QUICK_LINE,), data=None)
+    assert look(there, own)[0].text.startswith("8 connections of others")  # 2 more at port 445
+    assert look(there, experiment(lines=(QUICK_LINE,)))[0].text.startswith("2 connections of others")
 
 
 def test_what_is_not_there_is_not_asked_about(there: Office) -> None:

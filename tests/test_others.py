@@ -140,10 +140,12 @@ def test_the_lab_is_asked_for_others_on_every_host_and_its_own_ssh_is_not_told()
     assert HeldLine(hosts).others(hosts, Stop(), [445]) == ()
 
 
-def test_a_lab_of_our_own_is_never_asked() -> None:
-    hosts, server = _lab(FREE, paths=True)
-    assert HeldLine(hosts).others(hosts, Stop(), []) == ()
-    assert server.asked == []
+def test_hosts_behind_a_unix_socket_are_asked_like_any_other() -> None:
+    """Anybody may write `unix:/path`; that a lab is BranchLab's own is known elsewhere (`lab.machines.own`)."""
+    hosts, _ = _lab(FREE, paths=True)
+    # Nothing is known of an SSH of ours there, so that the admin's is somebody's.
+    expected = (Other("server", "desk", 22, 1), Other("server", "desk", 445, 2))
+    assert HeldLine(hosts).others(hosts, Stop(), [8080]) == expected
 
 
 def test_what_stands_there_is_told_and_the_agreement_passed_on() -> None:
@@ -157,18 +159,16 @@ def test_what_stands_there_is_told_and_the_agreement_passed_on() -> None:
 
 
 def test_only_the_queues_that_were_agreed_to_are_replaced() -> None:
-    hosts, _ = _lab({**STANDS, "stands_mark": "0a1b"})
+    hosts, _ = _lab({**FREE, "stands": "tbf 1:", "replaceable": True, "tree": "0a1b", "refuse": None})
     line = HeldLine(hosts, replace=True)
-
-    def wanted() -> tuple[bool, str]:
-        asked = line._wanted(hosts[0], Line(upload_bps=512_000, download_bps=1_024_000))
-        return asked["replace"], asked["agreed"]
-
-    assert wanted() == (True, "")
+    asked = Line(upload_bps=512_000, download_bps=1_024_000)
+    assert line._wanted(hosts[0], asked)["replace"] == ""
+    line.refuse([asked], Stop())
+    assert line._wanted(hosts[0], asked)["replace"] == "0a1b"
     line.bind(line.standing(Stop()))
-    assert wanted() == (True, "0a1b")
-    line.bind(())  # nothing stood there, so that what comes was never shown
-    assert wanted() == (False, "")
+    assert line._wanted(hosts[0], asked)["replace"] == "0a1b"
+    line.bind(())  # nothing stood there when it was shown
+    assert line._wanted(hosts[0], asked)["replace"] == ""
 
 
 def test_all_lost_is_refused_where_an_ssh_of_ours_is_not_known() -> None:

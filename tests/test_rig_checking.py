@@ -285,6 +285,42 @@ def _revert_somebody_elses(lab: Embedded, before: Hosts) -> None:
         assert "htb" not in real_runs.on(lab.folder, "server", "tc qdisc show")
 
 
+ORPHANED = f"""
+tc qdisc add dev eth0 root handle b1ab: htb
+nft add table inet branchlab
+python3 - <<'END'
+import sys
+sys.path.insert(0, {str(real_runs.CHECKOUT)!r})
+from types import SimpleNamespace
+from ssh_agents import files
+files.scratch({{"name": "run-orphaned"}}, SimpleNamespace(promise=lambda entry: None))
+END
+"""
+"""What is left of a run whose agents, watchers and leases are all gone."""
+
+
+@pytest.mark.lab
+def test_what_no_lease_tells_of_is_told_on_every_host_and_reverted(lab: Embedded) -> None:
+    before = Hosts.of(lab.folder)
+    assert [one.text for one in machines.left(lab.lab) if not one.ok] == []
+    real_runs.on(lab.folder, "client", ORPHANED)
+    told = {one.host: one for one in machines.left(lab.lab)}
+    assert [name for name, one in told.items() if not one.ok] == ["client"]
+    assert "a line on eth0; bytes counted per host (nftables: table inet branchlab); scratch folder /" in (
+        told["client"].text
+    )
+    assert told["client"].advice == "branchlab revert PROFILE takes it back."
+    seen = [one for one in machines.check(lab.lab, None) if "nobody is there to take it back" in one.text]
+    assert [(one.host, one.ok) for one in seen] == [("client", False), ("client", True), ("client", True)]
+    undone = machines.revert(lab.lab)
+    assert undone["client"][0] == "line on eth0 taken off"
+    assert undone["client"][1] == "traffic counters (table inet branchlab) removed"
+    assert undone["client"][2].startswith("scratch folder ")
+    assert undone["server"] == undone["proxy"] == []
+    assert [one.text for one in machines.left(lab.lab) if not one.ok] == []
+    real_runs.await_same(lab.folder, before)
+
+
 @pytest.mark.lab
 def test_revert_tries_every_host_and_then_names_the_one_out_of_reach(lab: Embedded) -> None:
     gone = Host(

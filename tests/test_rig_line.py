@@ -246,9 +246,9 @@ def test_what_a_host_cannot_do_is_refused_before_anything_is_changed(
 @pytest.mark.parametrize(
     ("replaceable", "router", "advice"),
     [
-        (True, False, '--agree qdisc PROFILE. Or: Give a host between office and server role = "router"'),
+        (True, False, '--agree qdisc PROFILE; or write line = "office"'),
         (False, False, 'lines = ["as it is"]'),
-        (False, True, "Give another host between office and server the router's role"),
+        (False, True, 'Write line = "office": each office host'),
     ],
 )
 def test_where_a_line_is_refused_what_is_possible_is_offered(
@@ -262,6 +262,33 @@ def test_where_a_line_is_refused_what_is_possible_is_offered(
     with pytest.raises(HostLacks, match="queues that somebody set up") as caught:
         HeldLine(hosts).refuse([LINE], Stop())
     assert advice in caught.value.advice
+
+
+def test_the_account_has_no_limit_where_none_is_applied() -> None:
+    hosts = office(Kernel().verbs())
+    line = HeldLine(hosts, place="office")
+    assert [
+        (one.name, what) for one, what in line.limiting(Line(upload_bps=64_000, download_bps=128_000))
+    ] == [
+        (name, "limiting its own line (per host, not shared) to 64/128 kbit/s")
+        for name in ("desk", "desk-2", "proxy")
+    ]
+    assert line.limiting(AS_IT_IS) == []
+
+
+def test_only_the_queues_that_were_there_when_the_run_began_are_replaced() -> None:
+    kernel = Kernel()
+    kernel.can.update(stands="tbf 8:", tree="first")
+    hosts = office(kernel.verbs())
+    line = HeldLine(hosts, replace=True)
+    line.refuse([PLAIN], Stop())
+    kernel.can.update(stands="tbf 9:", tree="second")
+    line.check(Stop())
+    line.apply(PLAIN, Stop())
+    unasked = HeldLine(hosts)
+    unasked.refuse([PLAIN], Stop())
+    unasked.apply(PLAIN, Stop())
+    assert [args["replace"] for args in root(hosts[0]).args("line.apply")] == ["first", ""]
 
 
 def test_a_host_that_cannot_be_changed_can_have_the_line_as_it_is_and_nothing_else() -> None:

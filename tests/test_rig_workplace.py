@@ -301,6 +301,16 @@ def test_objects_are_told_by_where_they_come_from(repository: str, origin: str, 
     assert (one.origin, one.ports) == (origin, ports)
 
 
+def test_the_port_of_a_service_that_is_the_users_own_is_not_ours() -> None:
+    """Colleagues at the production repository, and at the office's own proxy, are somebody else."""
+    hosts = list(hosts_of(Machine()))
+    assert place(Machine(), hosts).own_ports == [80, 8081]
+    assert place(Machine(), hosts, data=None).own_ports == [8081]
+    hosts[1].host = replace(hosts[1].host, services=None)
+    assert place(Machine(), hosts).own_ports == [80]
+    assert place(Machine(), hosts, data=None).own_ports == []
+
+
 def test_without_a_proxy_only_the_servers_port_matters() -> None:
     hosts = [host for host in office() if host.host.role is not Role.PROXY]
     assert place(Machine(), hosts).ports == [80]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -12,10 +13,10 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from netns import CODE, OFFICE, ROOT, Agent, FailedError, Net, net, office
+from netns import CODE, OFFICE, ROOT, SERVER, Agent, FailedError, Net, net, office
 
 from ssh_agents import lease as leases
-from ssh_agents import private, protocol, session
+from ssh_agents import private, protocol, session, watch
 from ssh_agents.lease import Lease
 
 NO_CALL = protocol.Call(
@@ -376,6 +377,38 @@ def test_the_line_and_the_counters_go_with_a_killed_agent(hosts: Net) -> None:
     until(lambda: not hosts.pids("server"))
     after = [hosts.run("server", *words.split()) for words in ("tc qdisc", "nft list ruleset", "ip -o link")]
     assert after == before
+
+
+@pytest.mark.lab
+@pytest.mark.parametrize("name", ["server", "c1"])
+def test_a_line_and_counters_that_no_lease_tells_of_are_told_and_go_with_revert(
+    hosts: Net, name: str
+) -> None:
+    """Agent and watcher killed, and the lease's folder removed: on an office host as well as on the server."""
+    before = [hosts.run(name, *words.split()) for words in ("tc qdisc", "nft list ruleset", "ip -o link")]
+    agent = hosts.agent(name, privileged=True)
+    folder = agent.ask("lease.open", lease_s=300)["folder"]
+    where = {"office": OFFICE[:1]}
+    if name != "server":
+        where = {"place": "office", "office": OFFICE[:1], "server": [SERVER]}
+    agent.ask("line.apply", **where, upload_bps=64_000, download_bps=128_000)
+    agent.ask("traffic.start", peers=[{"name": "peer", "addresses": ["10.77.0.99"]}])
+    assert agent.ask("leases")["unpromised"] == []
+    watcher = watch.found(Lease(folder))
+    assert watcher is not None
+    os.kill(watcher[0], signal.SIGKILL)
+    agent.kill()
+    shutil.rmtree(folder)
+    second = hosts.agent(name, privileged=True)
+    told = second.ask("leases")["unpromised"]
+    assert [one["kind"] for one in told] == ["line", "traffic"]
+    assert told[0]["what"] == "a line on eth0"
+    undone = second.ask("revert")["undone"]
+    assert undone == ["line on eth0 taken off", "traffic counters (table inet branchlab) removed"]
+    after = [hosts.run(name, *words.split()) for words in ("tc qdisc", "nft list ruleset", "ip -o link")]
+    assert after == before
+    assert second.ask("leases")["unpromised"] == []
+    assert second.ask("revert") == {"undone": []}
 
 
 @pytest.mark.lab

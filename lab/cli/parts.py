@@ -74,7 +74,7 @@ class Window(Protocol):
         experiment: str | None = None,
         run: bool = False,
         record: str | None = None,
-        agreed: frozenset[str] = frozenset(),
+        agreed: frozenset[str] | None = None,
     ) -> int | None: ...
 
 

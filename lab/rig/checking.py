@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from typing import Any
 from urllib.parse import urlsplit
 
 from lab.agents import BUSY_ADVICE, Agent
@@ -124,8 +125,7 @@ def _without_root(one: Connected, lab: Lab) -> Iterator[Checked]:
 
 def _left(one: Connected) -> Iterator[Checked]:
     """Who holds the host now, and what sessions that are gone left there."""
-    # Where both agents are one user's, both see all.
-    leases = {found["lease"]: found for agent in _agents(one) for found in agent.ask("leases")["leases"]}
+    leases, unpromised = _written_down(one)
     for found in {
         lease["held"].partition(";")[0]: lease for lease in leases.values() if lease["alive"]
     }.values():
@@ -133,11 +133,24 @@ def _left(one: Connected) -> Iterator[Checked]:
     for found in leases.values():
         what = "; ".join(found["what"]) or "nothing"
         if found["earlier_boot"]:
-            text = f"written down before this host's last start by {found['who']}: {what}. It is not replayed"
-            yield Checked(one.name, True, text, "To forget it: branchlab revert PROFILE.")
+            text = (
+                f"before the last start here {found['who']} wrote down: {what}. Of that only folders are left"
+            )
+            yield Checked(one.name, True, text, "To remove those: branchlab revert PROFILE.")
         elif not found["alive"]:
             text = f"left by {found['who']}: {what}. The next run takes it back"
             yield Checked(one.name, True, text, "Or at once: branchlab revert PROFILE.")
+    for found in unpromised:
+        # A line is felt by whoever works there, and by every run.
+        text = f"left, and nobody is there to take it back: {found['what']}"
+        yield Checked(one.name, found["kind"] != "line", text, "To take it away: branchlab revert PROFILE.")
+
+
+def _written_down(one: Connected) -> tuple[dict[str, dict[str, Any]], list[dict[str, str]]]:
+    """Leases by name, and what is there of ours without one. Where both agents are one user's, both see all."""
+    words = [agent.ask("leases") for agent in _agents(one)]
+    leases = {found["lease"]: found for word in words for found in word["leases"]}
+    return leases, [found for word in words for found in word.get("unpromised", [])]
 
 
 def left(lab: Lab, passwords: Passwords | None = None) -> tuple[Checked, ...]:
@@ -150,35 +163,37 @@ def left(lab: Lab, passwords: Passwords | None = None) -> tuple[Checked, ...]:
         alone = Lab(name=lab.name, hosts=(host,))
         try:
             with connected(alone, Stop(), lease_s=None, passwords=passwords) as (one,):
-                remains = "; ".join(_remains(one))
+                changes, services = list(_changes(one)), list(_services_left(one))
         except LabError as error:
             found.append(Checked(host.name, False, f"could not be looked at again: {error}", error.advice))
         else:
+            ways = ["branchlab revert PROFILE takes it back"] if changes else []
+            ways += ["branchlab forget PROFILE removes the folders of services"] if services else []
+            remains = "; ".join([*changes, *services])
             found.append(
-                Checked(host.name, False, f"left there: {remains}", "branchlab revert PROFILE takes it back.")
+                Checked(host.name, False, f"left there: {remains}", f"{'; then '.join(ways)}.")
                 if remains
                 else Checked(host.name, True, "nothing is left there")
             )
     return tuple(found)
 
 
-def _remains(one: Connected) -> Iterator[str]:
-    leases = {found["lease"]: found for agent in _agents(one) for found in agent.ask("leases")["leases"]}
+def _changes(one: Connected) -> Iterator[str]:
+    """What `revert` takes back."""
+    leases, unpromised = _written_down(one)
     for lease in leases.values():
         yield f"written down by {lease['who']}: {'; '.join(lease['what']) or 'nothing'}"
-    _, scratch = one.agent.ask("footprint")["entries"]
-    if scratch["there"]:
-        yield f"{scratch['path']} ({scratch['what']})"
+    for found in unpromised:
+        yield found["what"]
+
+
+def _services_left(one: Connected) -> Iterator[str]:
     if one.root is None:
         return
     services = service_folders(one.host)
     for entry in one.root.ask("footprint", {"services": services})["entries"][: len(services)]:
         if entry["there"]:
             yield f"{entry['path']} ({entry['what']})"
-    if one.host.role in (Role.SERVER, Role.ROUTER):
-        word = one.root.ask("line.read")
-        if word["applied"] or word["device"]:
-            yield f"a line on {word['device']}"
 
 
 def _agents(one: Connected) -> list[Agent]:

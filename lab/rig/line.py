@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from lab import units
 from lab.agents import Agent
 from lab.errors import HostLacks, HostTrouble, TrialFailed
 from lab.events import LineProved
@@ -61,7 +62,7 @@ class HeldLine:
     On the server or a router it is one line that all office hosts share; at the office each host has its own.
     Of `senders`, the server holds the download, shared, and each office host its own upload.
     With `replace`, which is given only after the user agreed, queues that somebody set up on the device are
-    replaced for as long as a line is applied.
+    replaced for as long as a line is applied: those that `refuse` saw, and none that come later.
     """
 
     def __init__(self, hosts: Sequence[Connected], *, replace: bool = False, place: str = "") -> None:
@@ -79,6 +80,7 @@ class HeldLine:
         self._exempt = [entry for one in hosts for entry in one.exempt()]
         self._replace = replace
         self._bound: dict[str, str] | None = None
+        self._agreed: dict[str, str] = {}  # holder -> what `line.check` calls the queues that may be replaced
         # Those behind a UNIX socket have no SSH on any network; of the others it must be known what to leave alone.
         networked = [one for one in hosts if not _behind_socket(one)]
         self._apart = not networked
@@ -107,6 +109,12 @@ class HeldLine:
         if self.place == "senders":
             return "the download" if name == self.server.name else "its own upload (per host, not shared)"
         return "its own line (per host, not shared)"
+
+    def limiting(self, line: Line) -> list[tuple[Connected, str]]:
+        """What each holder does to hold this line, in words for the account; nothing for the line as it is."""
+        if not line.limited and not line.delayed:
+            return []
+        return [(one, f"limiting {self.what(one.name)} to {units.line_text(line)}") for one in self.holders]
 
     def probers(self, client: Connected) -> tuple[Connected, ...]:
         """The hosts from which it is to be probed; the client's probe comes last, and is the one that stays."""
@@ -144,23 +152,23 @@ class HeldLine:
                 word["device"],
                 word["stands"],
                 word["replace_trouble"] or "",
-                word.get("stands_mark") or "",
+                word.get("tree") or "",
             )
             for name, word in self.checks(stop).items()
             if word["stands"]
         )
+
+    def _replaced(self, holder: str) -> str:
+        """What the agent may replace there: the queues of the run's beginning, if they are those that were shown."""
+        tree = self._agreed.get(holder, "")
+        return tree if self._bound is None or self._bound.get(holder) == tree else ""
 
     def bind(self, standing: Sequence[Standing]) -> None:
         """From now on replace these queues and no others, whatever comes in their place."""
         self._bound = {one.host: one.mark for one in standing}
 
     def others(self, hosts: Sequence[Connected], stop: Stop, ports: Iterable[int] = ()) -> tuple[Other, ...]:
-        """Who else has connections between these hosts now; `ports` are those of the experiment's services.
-
-        A lab whose hosts are all behind UNIX sockets is one that BranchLab made: nobody else is there.
-        """
-        if self._apart:
-            return ()
+        """Who else has connections between these hosts now; `ports` are those of BranchLab's own services."""
         requests = [
             (one, one.root or one.agent, "others", self._asking(one, hosts, ports))
             for one in hosts
@@ -181,6 +189,8 @@ class HeldLine:
         if not any(line.limited or line.delayed for line in lines):
             return
         words = self.checks(stop)
+        if self._replace:
+            self._agreed = {name: word.get("tree", "") for name, word in words.items()}
         if self._unknown and any(line.loss >= 1 for line in lines):
             raise HostLacks(
                 f"100 % loss would cut off BranchLab's own SSH to {', '.join(self._unknown)}",
@@ -315,8 +325,7 @@ class HeldLine:
             "jitter_s": line.jitter_s,
             "loss": line.loss,
             "apart": self._apart,
-            "replace": self._replace and (self._bound is None or one.name in self._bound),
-            "agreed": (self._bound or {}).get(one.name, ""),
+            "replace": self._replaced(one.name),
         }
         if one.host.delay:
             wanted["delay_port"] = one.host.delay

@@ -52,7 +52,7 @@ def look(
         peers.refuse(peers.look(hosts, stop), hosts, line.place)
         found: list[Question] = []
         if any(wanted.limited or wanted.delayed for wanted in experiment.lines):
-            found += connections(line, line.others(hosts, stop, workplace.ports))
+            found += connections(line, line.others(hosts, stop, workplace.own_ports))
             standing = line.standing(stop)
             found += queues(standing)
             if remember:

@@ -93,6 +93,12 @@ class Workplace:
         ports = [places.port(self._url)]
         return ports + ([self._proxy()[1]] if self._proxies else [])
 
+    @property
+    def own_ports(self) -> list[int]:
+        """Of `ports` those at which BranchLab's own services listen: whoever is at another is somebody else."""
+        ports = [urlsplit(self._url).port or 80] if self._recipe is not None else []
+        return ports + [self._proxy()[1] for one in self._proxies[:1] if one.host.services and one.host.cache]
+
     # Before the trials
 
     def look(self, stop: Stop) -> None:

@@ -1,0 +1,55 @@
+"""What BranchLab made on this host and no lease promises to take back any more: found, and taken away.
+
+Nothing makes such a thing in the course of events: somebody removed the leases by hand, or they were lost.
+"""
+
+from typing import Callable, List, NamedTuple
+
+from ssh_agents import account, files, lease, line, netlink, traffic
+
+
+class Stray(NamedTuple):
+    """One such thing."""
+
+    kind: str
+    """as of a promise: line, traffic or scratch"""
+    what: str
+    """in words"""
+    remove: Callable[[], str]
+    """takes it away and says so; nothing if it was gone"""
+
+
+def found(privileged: bool) -> List[Stray]:
+    """All of them that this agent could take away. Changes nothing."""
+    return ([*_line(), *_counters()] if privileged and netlink.HERE else []) + _scratch_folders()
+
+
+def _line() -> List[Stray]:
+    where = "" if _promised("line") else line.where()
+    return [Stray("line", "a line on %s" % where, line.taken_off)] if where else []
+
+
+def _counters() -> List[Stray]:
+    how = "" if _promised("traffic") else traffic.how()
+    entry = {"kind": "traffic", "how": how}
+    return [Stray("traffic", account.promised(entry), lambda: traffic.undo(entry))] if how else []
+
+
+def _promised(kind: str) -> bool:
+    boot = lease.boot_id()
+    return any(
+        entry.get("kind") == kind
+        for one in lease.every()
+        if one.about().get("boot_id") == boot
+        for _, entry in one.entries()
+    )
+
+
+def _scratch_folders() -> List[Stray]:
+    # Leases of other networks too: folders are on the file system that all of them see.
+    promised = {entry.get("path") for one in lease.everywhere() for _, entry in one.entries()}
+    return [_scratch(path) for path in files.there() if path not in promised and files.of_this_host(path)]
+
+
+def _scratch(path: str) -> Stray:
+    return Stray("scratch", "scratch folder %s" % path, lambda: files.undo({"kind": "scratch", "path": path}))
