@@ -163,7 +163,8 @@ def proxied(lab: Embedded, secret: str, origin: int, port: int) -> Iterator[Lab]
         home, cache = place / "apache", lab.folder / "proxy" / "joes-cache"
         cache.mkdir()
         grounds.make_folder(str(home))
-        options = {"cache": str(cache), "allow": ["127.0.0.1"], "origin_ports": [origin]}
+        origins = [lab.lab.one(Role.SERVER).address]
+        options = {"cache": str(cache), "allow": ["127.0.0.1"], "origins": origins, "origin_ports": [origin]}
         asked = {"kind": "caching-proxy", "folder": str(home), "port": port, "options": options}
         spec = service_asked.spec(asked)
         apache.write(spec, str(home / "httpd.conf"), grounds.hand_over(str(home), str(cache)))

@@ -510,7 +510,7 @@ def test_a_repository_as_it_is_may_want_a_user_and_speak_https() -> None:
         ("http://svn", "svn://svn", "is no http address"),
         ("http://svn", "http://anna:secret@svn", "has a user or a password in it"),
         ("http://svn", "http://anna:secret@svn:70000", "has a user or a password in it"),
-        ("http://svn", "https://anna:secret@svn", "over https can be cached"),
+        ("http://svn", "https://anna:secret@svn", "has a user or a password in it"),
         ("http://svn", "http://anna:secret{@svn", "has a brace too many"),
         ("/project/lab", "/project/!svn/lab", "is where a Subversion server keeps its own"),
         ("/project/trunk", "/project/trunk?p=5", "has no ? and no #"),
