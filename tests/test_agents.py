@@ -388,6 +388,7 @@ def test_messages_that_waited_are_kept_when_merging_ends_early(agent: agents.Age
     args = {"argv": ["sh", "-c", "echo out"], "timeout_s": 60}
     with agent.stream("command", args) as one, agent.stream("command", args) as two:
         for _ in agents.merged([one, two]):
+            time.sleep(0.2)  # so that messages of both wait
             break
         for conversation in (one, two):
             for _ in conversation:

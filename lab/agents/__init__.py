@@ -8,7 +8,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Protocol, Self
@@ -118,7 +118,7 @@ class Conversation:
         self.result: dict[str, Any] | None = None
         self._number = number
         self._ended = False
-        self._lock = threading.Lock()
+        self.lock = threading.Lock()
         self._queue: queue.SimpleQueue[tuple[Conversation, dict[str, Any] | None]] = queue.SimpleQueue()
 
     def __iter__(self) -> Iterator[tuple[str, dict[str, Any]]]:
@@ -170,16 +170,21 @@ class Conversation:
 
     def put(self, message: dict[str, Any] | None) -> None:
         """For the agent's pump: a message, or None when the stream has ended."""
-        with self._lock:
+        with self.lock:
             self._queue.put((self, message))
 
     def divert(self, to: queue.SimpleQueue[tuple[Conversation, dict[str, Any] | None]]) -> None:
         """From now on, and with what waits already, into another queue."""
-        with self._lock:
+        with self.lock:
             with suppress(queue.Empty):
                 while True:
                     to.put(self._queue.get_nowait())
             self._queue = to
+
+    def part(self) -> queue.SimpleQueue[tuple[Conversation, dict[str, Any] | None]]:
+        """A new queue of its own, from now on; called while `lock` is held."""
+        self._queue = queue.SimpleQueue()
+        return self._queue
 
     def read(self, message: dict[str, Any] | None) -> tuple[str, dict[str, Any]] | None:
         """One message's meaning: an event, or None when it was the last word. Raises what the word says."""
@@ -243,16 +248,22 @@ def merged(
             else:
                 yield conversation, *event
     finally:
+        _part(conversations, shared)
+
+
+def _part(
+    conversations: Sequence[Conversation],
+    shared: queue.SimpleQueue[tuple[Conversation, dict[str, Any] | None]],
+) -> None:
+    """Each listens to a queue of its own again, in which what waited for it comes before anything new."""
+    with ExitStack() as held:
         for conversation in conversations:
-            conversation.divert(queue.SimpleQueue())
-        _give_back(shared)
-
-
-def _give_back(shared: queue.SimpleQueue[tuple[Conversation, dict[str, Any] | None]]) -> None:
-    with suppress(queue.Empty):
-        while True:
-            conversation, message = shared.get_nowait()
-            conversation.put(message)
+            held.enter_context(conversation.lock)
+        own = {id(conversation): conversation.part() for conversation in conversations}
+        with suppress(queue.Empty):
+            while True:
+                conversation, message = shared.get_nowait()
+                own[id(conversation)].put((conversation, message))
 
 
 @dataclass(frozen=True, slots=True)
