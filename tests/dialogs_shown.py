@@ -118,7 +118,7 @@ def _installing(look: Look, window: QWidget) -> Dialog:
         "Building dependency tree...",
         "The following NEW packages will be installed:",
         "  iproute2 libbpf1 libnftables1 nftables",
-        "Get:1 http://deb.debian.org/debian bookworm/main amd64 libbpf1 amd64 1:1.1.0-1 [145 kB]",
+        "Get:1 http://mirror.example.com/debian bookworm/main amd64 libbpf1 amd64 1:1.1.0-1 [145 kB]",
         "Setting up nftables (1.0.6-2+deb12u2) ...",
     ):
         dialog.line("proxy", text)
