@@ -13,15 +13,13 @@ TEXT = """\
 schema = 1
 name = "Minsk office"  # the one with the old router
 
-[[hosts]]
+[hosts.desk-1]
 role = "client"
-name = "desk-1"
 ssh = "desk-1"
 address = "10.0.0.1"
 
-[[hosts]]
+[hosts.server-1]
 role = "server"
-name = "server-1"
 ssh = "server-1"
 address = "10.0.0.2"
 """
