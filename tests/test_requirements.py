@@ -21,7 +21,7 @@ from lab import agents, ssh
 from lab.errors import HostTrouble
 from lab.model import DISABLED, Cache, Experiment, Host, Lab, Line, Role
 from lab.rig import hosts, requirements
-from ssh_agents import footprint, grounds, package_names, private
+from ssh_agents import footprint, grounds, made, package_names, private
 from ssh_agents.protocol import Refused
 
 FOLDER = Path(requirements.FOLDER)
@@ -237,33 +237,40 @@ def test_only_what_is_marked_and_cannot_be_exchanged_is_removed(
 ) -> None:
     monkeypatch.setattr(private, "_candidates", lambda: [str(tmp_path / "run")])
     monkeypatch.setattr(footprint.installed, "FOLDER", str(tmp_path / "installed"))
+    monkeypatch.setattr(made, "FOLDER", str(tmp_path / "state" / "made"))
+    tmp_path.chmod(0o755)
     home = tmp_path / "home"
-    (home / "cache").mkdir(parents=True)
-    (home / "cache" / grounds.CACHE_MARK).write_text("")
-    (tmp_path / "photos").mkdir()
-    (tmp_path / "link").symlink_to(tmp_path / "kept")
-    (tmp_path / "kept").mkdir()
-    (tmp_path / "kept" / grounds.CACHE_MARK).write_text("")
+    home.mkdir()
+    grounds.make_cache(str(home / "cache"))
+    grounds.make_cache(str(tmp_path / "deep" / "kept"))
+    for name in ("photos", "marked"):
+        (tmp_path / name).mkdir()
+    (tmp_path / "marked" / grounds.CACHE_MARK).write_text("")
+    (tmp_path / "link").symlink_to(tmp_path / "deep" / "kept")
     call = Promises().call()
 
     def forget(**what: list[str]) -> list[str]:
         word: list[str] = footprint.forget_roots(what, call)["removed"]
         return word
 
-    assert forget(caches=[str(tmp_path / "photos"), str(tmp_path / "absent")]) == []
-    assert forget(services=[str(tmp_path / "photos")]) == []
+    assert forget(caches=[str(tmp_path / "absent")]) == []
+    asked = [str(tmp_path / name) for name in ("photos", "marked", "link")]
+    word = footprint.forget_roots({"caches": asked, "services": asked}, call)
+    assert word["removed"] == []
+    assert [text.split(" ")[0] for text in word["left"]] == asked * 2
     os.chown(home, 65534, 65534)
     with pytest.raises(Refused, match="can be changed by others"):
         forget(caches=[str(home / "cache")])
-    with pytest.raises(Refused):
-        forget(caches=[str(tmp_path / "link")])
     for place in ("/", "/etc/x", "relative", "/tmp/../etc"):
         with pytest.raises(Refused):
             forget(caches=[place])
     assert (home / "cache" / grounds.CACHE_MARK).exists()
-    assert (tmp_path / "kept" / grounds.CACHE_MARK).exists()
-    assert len(forget(caches=[str(tmp_path / "kept")])) == 1
-    assert not (tmp_path / "kept").exists()
+    assert (tmp_path / "deep" / "kept" / grounds.CACHE_MARK).exists()
+    assert len(forget(caches=[str(tmp_path / "deep" / "kept")])) == 1
+    assert not (tmp_path / "deep").exists()
+    os.chown(home, 0, 0)
+    assert len(forget(caches=[str(home / "cache")])) == 1
+    assert not (tmp_path / "state").exists()
 
 
 # The commands
