@@ -11,10 +11,11 @@ import shutil
 import stat
 from typing import Any, Callable, Dict, Iterator, List, Tuple
 
-from ssh_agents import files, grounds, installed, lease, private, protocol, service_asked, system
+from ssh_agents import files, grounds, installed, lease, packages, private, protocol, service_asked, system
 
 _KEPT_AGENT = re.compile(r"agent-[0-9a-f]{64}\.py(\.[0-9]+)?")
 
+_POLICY = "left by an install that was cut off: it keeps packages from starting their services"
 SERVICE, CACHE = "a service of BranchLab's own", "the cache of BranchLab's own proxy"
 
 Removal = Tuple[str, str, Callable[[], None]]
@@ -49,6 +50,8 @@ def roots(args: Dict[str, Any], call: protocol.Call) -> Dict[str, Any]:
     for name in installed.names():
         path = os.path.join(installed.FOLDER, name)
         entries.append(_entry(path, "the installed agent", path in there))
+    if packages.policy_left():
+        entries.append(_entry(packages.POLICY, _POLICY, True))
     return {"entries": entries}
 
 
@@ -160,9 +163,15 @@ def _roots(args: Dict[str, Any]) -> Iterator[Removal]:
         if _made_here(path, what):
             yield path, what, functools.partial(_taken_away, path, what is CACHE)
     if system.user() == 0:
+        if packages.policy_left():
+            yield packages.POLICY, _POLICY, _policy_off
         for name in installed.names():
             path = os.path.join(installed.FOLDER, name)
             yield path, "the installed agent", functools.partial(_unlinked, path)
+
+
+def _policy_off() -> None:
+    packages.policy_off()
 
 
 def _taken_away(path: str, cache: bool) -> None:

@@ -13,7 +13,7 @@ from ssh_agents import account, private, protocol, strays, system, watch
 from ssh_agents import lease as leases
 from ssh_agents.lease import Lease, Tell, Undo
 
-_LASTING = ("scratch",)
+_LASTING = ("scratch", "packages")
 """Kinds of promises that outlive a restart: a folder is still there, and nobody else's."""
 Strays = Callable[[], List[strays.Stray]]
 _LAPSED = "the lease ran out or was never opened; what was changed under it has been taken back"

@@ -4,7 +4,7 @@ import os
 import shutil
 import stat
 import subprocess
-from typing import Dict, List, Optional
+from typing import Dict, List, Optional, Tuple
 
 from ssh_agents import protocol, system
 
@@ -41,9 +41,12 @@ def settle() -> None:
     )
 
 
-def open_to_others(path: str) -> str:
-    """Why somebody else than root and this user could exchange what lies at `path` (real); empty if nobody can."""
-    owners = (0, system.user())
+def open_to_others(path: str, owners: Optional[Tuple[int, ...]] = None) -> str:
+    """Why somebody else than `owners` could exchange what lies at `path` (real); empty if nobody can.
+
+    They are root and this user, unless others are given.
+    """
+    owners = (0, system.user()) if owners is None else owners
     place = path
     while True:
         try:

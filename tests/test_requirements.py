@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import os
+import re
 import shutil
 import subprocess
 from collections.abc import Iterator
@@ -18,10 +19,10 @@ from test_cli import world as world  # a fixture
 from two_apaches import Promises
 
 from lab import agents, ssh
-from lab.errors import HostTrouble
+from lab.errors import HostLacks, HostTrouble
 from lab.model import DISABLED, Cache, Experiment, Host, Lab, Line, Role
 from lab.rig import hosts, requirements
-from ssh_agents import footprint, grounds, made, package_names, private
+from ssh_agents import footprint, grounds, installed, made, package_names, private, system
 from ssh_agents.protocol import Refused
 
 FOLDER = Path(requirements.FOLDER)
@@ -78,6 +79,54 @@ def test_what_is_printed_for_sudo_is_enough_and_is_all(user: users.User) -> None
         path.rename(FOLDER / f"agent-{'a' * 64}.py")
         left = told(requirements.sudoers(bench))
         assert f"rm {FOLDER}/agent-{'a' * 64}.py" in left
+
+
+@lab_only
+def test_a_later_rule_or_a_missing_copy_is_told_as_such(user: users.User) -> None:
+    bench = lab(user.host())
+    text = told(requirements.sudoers(bench))
+    assert "/etc/sudoers.d/zz-branchlab" in text
+    assert "the last one counts" in text
+    commands = [line.strip() for line in text.splitlines() if line.strip().startswith(("install", "echo"))]
+    rule = next(line.strip() for line in text.splitlines() if "NOPASSWD" in line)
+
+    def advice(*rules: str) -> str:
+        user.sudoers(*rules)
+        with ssh.connect(user.host()) as connection, agents.started(connection) as helper:
+            with pytest.raises(HostLacks) as caught:
+                agents.started(connection, privileged=True, root="sudo", helper=helper)
+            return caught.value.advice
+
+    assert "not the copy of the agent that it allows" in advice(rule)
+    assert "of another version" in advice(re.sub("agent-[0-9a-f]{64}", f"agent-{'a' * 64}", rule))
+    subprocess.run(["sh", "-e", "-c", "\n".join(commands)], check=True, cwd="/")
+    said = advice(rule, "USER ALL=(ALL) ALL")
+    assert "a later rule overrides the line" in said
+    assert f"sudo -l -U {user.name}" in said
+    assert "sudo shows no line for it" in advice("USER ALL=(ALL) ALL")
+
+
+def test_no_line_is_printed_for_a_python_that_somebody_could_exchange(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if os.geteuid() != 0:
+        pytest.skip("owners are changed by root only")
+    tmp_path.chmod(0o755)
+    for name in ("theirs", "ours", "pyenv"):
+        (tmp_path / name).mkdir(mode=0o755)
+    (tmp_path / "pyenv" / "python3.11").write_text("#!/bin/sh\n")
+    (tmp_path / "pyenv" / "python3.11").chmod(0o755)
+    os.chown(tmp_path / "pyenv" / "python3.11", 1234, -1)
+    (tmp_path / "theirs" / "python3").symlink_to(tmp_path / "pyenv" / "python3.11")
+    monkeypatch.setattr(installed, "_PATH", f"{tmp_path}/theirs:{tmp_path}/ours")
+    asked = {"digest": "a" * 64}
+    seen = installed.look(asked, Promises().call())
+    assert (seen["python"], "belongs to user 1234" in seen["python_reason"]) == (None, True)
+    assert "others could exchange" in "\n".join(requirements._no_python(seen["python_reason"]))
+    shutil.copy(tmp_path / "pyenv" / "python3.11", tmp_path / "ours" / "python3")
+    assert installed.look(asked, Promises().call())["python"] == f"{tmp_path}/ours/python3"
+    monkeypatch.setattr(system, "user", lambda: 1234)  # also if it is the one who asks
+    assert installed.look(asked, Promises().call())["python"] == f"{tmp_path}/ours/python3"
 
 
 @lab_only

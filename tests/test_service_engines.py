@@ -168,7 +168,8 @@ class Running:
         return found
 
     def purge(self, **asked: Any) -> dict[str, Any]:
-        return cache.purged({**self.where, **asked}, _call())
+        verb = cache.purged_by_user if "all" in asked else cache.purged
+        return verb({**self.where, **asked}, _call())
 
     def counts(self, requests: int) -> dict[str, Any]:
         """What its log tells, once so many requests are in it."""

@@ -47,6 +47,11 @@ BEGUN_ADVICE = (
     "Look at what it said; log in by hand and see that python3 works there, and how busy the host is."
 )
 
+COPIES = "/usr/local/lib/branchlab"
+"""Where an administrator puts the privileged agent: as ssh_agents.installed has it."""
+RULE_FILE = "/etc/sudoers.d/zz-branchlab"
+"""Sorts after what else is likely to be there: of rules that fit, sudo takes the last."""
+
 Password = Callable[[], str | None]
 """Gives the password with which the user becomes root, or None where there is none. May wait for a person."""
 
@@ -151,6 +156,7 @@ def raised(
             ways = [_on_terminal(one) for one in (way, *ways)]
         except HostLacks as error:
             if not ways:
+                error.advice = _in_the_way(root, made, installed, helper) or error.advice
                 raise
             log.info("%s: the next way to root is tried, since: %s", connection.name, error)
         else:
@@ -200,6 +206,56 @@ def _installed(helper: Agent | None, made: Bundle, stop: Stop | None) -> tuple[_
     if seen["others"]:
         return None, f"the installed agent is of another version and is not used; {again}"
     return None, ""
+
+
+def _in_the_way(root: str, made: Bundle, installed: _Installed | None, helper: Agent | None) -> str:
+    """What an administrator has half done, or a later rule undoes; empty where neither is seen."""
+    rules = _rules(helper) if root == "sudo" and helper is not None else ""
+    path = installed.path if installed else f"{COPIES}/agent-{made.digest}.py"
+    ask = "branchlab check --sudoers PROFILE"
+    order = (
+        "Of all rules that fit the last one counts, and files in /etc/sudoers.d are read in the order of their names:"
+        f" put the line into {RULE_FILE}, so that it comes last"
+    )
+    if installed and path in rules:
+        lists = f"sudo -l -U {_user(helper)} lists them in order"
+        return f"The copy is installed, but sudo still asks: a later rule overrides the line for it ({lists}). {order}."
+    if installed and root == "sudo":
+        return f"The copy is installed ({path}), but sudo shows no line for it. Print the line with {ask}. {order}."
+    if installed:
+        return (
+            f"The copy is installed ({path}), but {root} has no rule for it, or a later one overrides it: of rules that"
+            f" fit the last one counts. {ask} prints the one line."
+        )
+    if path in rules:
+        return (
+            f"The line for sudo is there, but not the copy of the agent that it allows, {path}. {ask} prints the"
+            " commands that put it there."
+        )
+    if COPIES in rules:
+        return (
+            "The line for sudo is there, but allows the copy of another version of BranchLab. Replace both line and"
+            f" copy: {ask}."
+        )
+    return ""
+
+
+def _rules(helper: Agent) -> str:
+    """What sudo lists for this user without asking, as one line of words; empty where it tells nothing."""
+    asked = {"argv": ["sudo", "-n", "-l"], "env": {"LC_ALL": "C"}, "timeout_s": 20.0, "tail": 1 << 16}
+    try:
+        word = helper.ask("command", asked, timeout_s=30)
+    except LabError as error:
+        log.info("%s: %s", helper.host, error)
+        return ""
+    return " ".join(str(word["tail"]).split()) if word["exit"] == 0 else ""
+
+
+def _user(helper: Agent | None) -> str:
+    try:
+        return str(helper.ask("facts", {"tools": []}).get("user") or "") if helper else ""
+    except LabError:
+        return ""
 
 
 def _sent(made: Bundle, mark: str, before: tuple[str, ...], tool: str = "") -> _Way:

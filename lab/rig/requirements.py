@@ -13,6 +13,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from lab import agents, places, ssh
+from lab.agents.starting import RULE_FILE
 from lab.credentials import Passwords
 from lab.errors import AgentRefused, HostTrouble, LabError
 from lab.model import Experiment, Host, Lab, Role
@@ -83,7 +84,7 @@ def _sudoers(connection: ssh.Connection, agent: agents.Agent) -> Iterator[str]:
     seen, kept = agent.ask("installed", {"digest": made.digest}), agent.ask("footprint")["kept"]
     python = seen["python"]
     if not python:
-        yield "python3 is not in an administrator's PATH there: install it first"
+        yield from _no_python(str(seen.get("python_reason") or ""))
         return
     yield from _state(seen)
     if seen["state"] != "right":
@@ -94,9 +95,18 @@ def _sudoers(connection: ssh.Connection, agent: agents.Agent) -> Iterator[str]:
         yield "The one line in /etc/doas.conf (after any other for this user; the last one that fits counts):"
         yield f"    {rule}"
     else:
-        yield "The one line, in a file of its own (visudo -f /etc/sudoers.d/branchlab):"
+        yield f"The one line, in a file of its own (visudo -f {RULE_FILE}):"
         yield f"    {rule}"
+        yield "    (of rules that fit the last one counts; that name sorts last, so that none comes after it)"
     yield from (f"Of another version, to be removed: rm {FOLDER}/{name}" for name in seen["others"])
+
+
+def _no_python(reason: str) -> Iterator[str]:
+    if not reason:
+        yield "python3 is not in an administrator's PATH there: install it first"
+        return
+    yield f"No line is printed, since root would run a Python that others could exchange: {reason}"
+    yield "Install the system's own python3 (Debian, Ubuntu: apt-get install python3), then ask again"
 
 
 def _state(seen: dict[str, Any]) -> Iterator[str]:
