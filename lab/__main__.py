@@ -430,8 +430,8 @@ def _run(
         click.echo(f"note: {warning}", err=True)
     if not parts.own(profile.lab):
         agreed = agreeing.agreed(experiment, lambda: parts.look(profile.lab, experiment), agreed)
-    elif experiment.user or any(host.user for host in profile.lab.hosts):
-        parts.look(profile.lab, experiment)  # where nothing has to be agreed to, it only asks for passwords
+    else:
+        parts.look(profile.lab, experiment)  # where nothing is asked, it only refuses what could not be run
     testbed = parts.testbed(profile.lab, agreed or frozenset())
     if rehearse:
         return rehearsal.run(

@@ -111,9 +111,10 @@ class Machines:
         agreed: frozenset[str] = frozenset(),
     ) -> None:
         self._lab = lab
-        self._agreed = frozenset(asking.KINDS) if own(lab) else agreed
+        self._own = own(lab)
+        self._agreed = frozenset(asking.KINDS) if self._own else agreed
         # Outlives a lost connection, after which the run finds what it brought in before.
-        self._ours = Ours(everything=own(lab))
+        self._ours = Ours(everything=self._own)
         self._passwords = passwords
         self._drivers = drivers
         self._lease_s = lease_s
@@ -234,7 +235,7 @@ class Machines:
 
     def _bind(self, line: HeldLine, standing: Sequence[StandingQueues]) -> None:
         """Let the line replace the queues that were shown, and no others. Raises Declined where others stand now."""
-        if not self._ours.everything:
+        if not self._own:
             news = looking.queues(looking.not_shown(line, standing))
             asking.refuse_unanswered(news, self._agreed - {"qdisc"})
             line.bind(standing)
@@ -266,6 +267,10 @@ class Machines:
         fullness = Fullness(proxy, proxy.host.cache, workplace.origin, fill, ours=ours, noted=noted)
         if "purge" in self._agreed:
             ours.keys |= looking.shown(fullness)
+        if noted is None and looking.fills_alone(
+            self._lab
+        ):  # its proxy is not started yet: earlier runs did it
+            ours.keys |= set(looking.unasked(fullness, proxy, stop).keys)
         if not ours.everything:
             # Who agreed, agreed to what was shown: what came since then is asked about as if nobody had.
             found = looking.unasked(fullness, proxy, stop)
@@ -621,8 +626,8 @@ def look(
 ) -> tuple[Question, ...]:
     """What a person must agree to before this experiment is run on these hosts. Changes nothing there.
 
-    Nothing in a lab that BranchLab made itself, which is not even connected to. Raises what the run would raise
-    before its first change: HostTrouble, BadInput, AgentRefused.
+    Nothing in a lab that BranchLab made itself. Raises what the run would raise before its first change, there too:
+    HostTrouble, BadInput, AgentRefused.
     """
     return _looked(lab, experiment, drivers, passwords, remember=True)
 
@@ -630,7 +635,8 @@ def look(
 def _looked(
     lab: Lab, experiment: Experiment, drivers: Path | None, passwords: Passwords | None, *, remember: bool
 ) -> tuple[Question, ...]:
-    if own(lab):
-        return ()
     driver = vcs.driver(experiment.vcs, drivers)
+    if own(lab):
+        looking.look_at_own(lab, experiment, driver, passwords or Passwords())
+        return ()
     return looking.look(lab, experiment, driver, passwords or Passwords(), remember=remember)

@@ -55,7 +55,8 @@ def cleared(folder: str) -> None:
 def planned(folder: str, data: str, cache: bool) -> made.About:
     """What root or the user would make and change for a service in `folder` with its `data`, for the promise.
 
-    {parents, opened, given, cache}: see `made.About`; `cache` is that folder, where it is made for this service.
+    {parents, opened, given, kept, cache}: see `made.About`; `kept` is the cache that stays when the service ends,
+    empty; `cache` the same where it is made for this service.
     Refuses before anything is touched.
     """
     for path, what in (
@@ -75,6 +76,7 @@ def planned(folder: str, data: str, cache: bool) -> made.About:
     new = cache and not within and not os.path.lexists(data)
     about: made.About = {"parents": _missing([folder] + ([data] if new else [])), "opened": [], "given": []}
     about["cache"] = data if new else ""
+    about["kept"] = data if cache and not within else ""
     if system.user() == 0:
         user = _owner(data)
         about["opened"] = _barred([folder, data], user)
@@ -129,6 +131,9 @@ def make_cache(folder: str, about: Optional[made.About] = None) -> None:
         if system.user() == 0:
             refuse_shared_way(folder)
         _refuse_others_cache(folder)
+        about = made.record(folder) if system.user() == 0 else None
+        if about is not None:
+            made.noted({**about, **made.here()})
         return
     parents = _missing([folder]) if about is None else about["parents"]
     _made(folder, CACHE_MARK, {"path": folder, "what": "cache", "parents": parents}, "the cache's folder")
@@ -136,7 +141,7 @@ def make_cache(folder: str, about: Optional[made.About] = None) -> None:
 
 def _made(folder: str, mark: str, about: made.About, what: str) -> None:
     """A new folder with its mark; by root written down before."""
-    root = system.user() == 0
+    root, about = system.user() == 0, {**about, **made.here()}
     try:
         if root:
             made.noted(about)
@@ -223,6 +228,19 @@ def remove_cache(folder: str) -> bool:
         made.struck(folder)
     made.given_back({**about, "path": folder})
     return True
+
+
+def full() -> List[str]:
+    """Root: the caches of our own proxies on this host in which something is."""
+    here = made.here()
+    mine = [
+        one["path"]
+        for one in made.every()
+        # Of another network it may be another host's, whose proxy works.
+        if one.get("what") == "cache"
+        and (one.get("boot_id") != here["boot_id"] or one.get("net") == here["net"])
+    ]
+    return [path for path in mine if is_our_cache(path) and os.listdir(path) != [CACHE_MARK]]
 
 
 def emptied(folder: str) -> int:

@@ -14,7 +14,7 @@ import secrets
 import stat
 from typing import Any, Dict, Iterator, List, Optional, Tuple
 
-from ssh_agents import system
+from ssh_agents import lease, private, system
 from ssh_agents.protocol import Refused
 
 FOLDER = "/var/lib/branchlab/made"
@@ -111,6 +111,11 @@ def has(folder: int, name: str) -> bool:
 
 
 # The record
+
+
+def here() -> Dict[str, Any]:
+    """This boot and this network: several hosts may keep their record in one file system."""
+    return {"boot_id": lease.boot_id(), "net": private.net_namespace()}
 
 
 def noted(about: About) -> None:

@@ -114,12 +114,22 @@ def stop(args: Dict[str, Any], call: protocol.Call) -> Dict[str, Any]:
 
 
 def undo(entry: Dict[str, Any]) -> str:
-    """Take back a start: every process of the service ended, its folder gone. Idempotent."""
-    folder = str(entry.get("folder", ""))
+    """Take back a start: every process of the service ended, its folder gone, its cache empty. Idempotent."""
+    folder, about = str(entry.get("folder", "")), entry.get("about") or {}
+    was = os.path.lexists(folder)
     stopped = _stop_all(folder)
     squid.swept(str(entry.get("config", "")))
-    grounds.remove(folder, entry.get("about") or {})
-    return "stopped the %s in %s (%d processes)" % (entry.get("service"), folder, stopped)
+    grounds.remove(folder, about)
+    cache = str(about.get("kept", ""))
+    files = grounds.emptied(cache) if cache else 0
+    if not (was or stopped or files):
+        return ""
+    return "stopped the %s in %s (%d processes)%s" % (
+        entry.get("service"),
+        folder,
+        stopped,
+        "; what it had brought into the cache %s is taken out (%d files)" % (cache, files) if files else "",
+    )
 
 
 def log(args: Dict[str, Any], call: protocol.Call) -> Dict[str, Any]:

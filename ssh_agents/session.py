@@ -9,7 +9,7 @@ import threading
 import time
 from typing import Any, Callable, Deque, Dict, List, Optional
 
-from ssh_agents import account, private, protocol, strays, system, watch
+from ssh_agents import account, past, private, protocol, strays, system, watch
 from ssh_agents import lease as leases
 from ssh_agents.lease import Lease, Tell, Undo
 
@@ -124,6 +124,7 @@ class Session:
     def revert(self, args: Dict[str, Any], call: protocol.Call) -> Dict[str, Any]:
         """Take back what any session left on this host, promised or not; twice in a row is fine.
 
+        `earlier`, if there is any, is what watchers took back before, with the time, since this was last asked.
         Refuses with `busy`, saying who has it, if a living session of someone else does, unless `force`.
         """
         owner, force = account.owner(args), protocol.need(args, "force", bool, False)
@@ -137,7 +138,7 @@ class Session:
             undone, failed = undone + more, failed + trouble
         if failed:
             raise protocol.Refused("failed", "; ".join(failed), "; ".join(undone))
-        return {"undone": undone}
+        return past.told({"undone": undone})
 
     def promise(self, entry: Dict[str, Any]) -> str:
         """See `protocol.Call.promise`. An entry with "exclusive" is refused (`busy`) while another living

@@ -11,7 +11,7 @@ import sys
 import time
 from typing import Any, Dict, List, Optional
 
-from ssh_agents import account, protocol, system, tool
+from ssh_agents import account, past, protocol, system, tool
 from ssh_agents import lease as leases
 from ssh_agents.lease import Lease, Tell, Undo
 
@@ -97,6 +97,8 @@ def _watchers_tell(lease: Lease, why: str, again: bool = False) -> Tell:
     of = account.who(account.owner_of(lease))
 
     def tell(entry: Dict[str, Any], said: str) -> None:
+        if said:
+            past.note(said)
         if said or not again:
             journal("%s: %s" % (of, said or gone(entry)), "%s, %s" % (lease.name, why))
 

@@ -31,11 +31,11 @@ from lab.asking import Question
 from lab.cli import story
 from lab.credentials import Passwords
 from lab.embedded import Embedded
-from lab.errors import AgentRefused, BadInput, HostLacks
+from lab.errors import AgentRefused, BadInput, HostLacks, LabError
 from lab.events import CacheFilled, HostSeen, Noted, Outcome, RunFinished, ToolMeasured
 from lab.machines import Machines
 from lab.model import AS_IT_IS, DISABLED, Cache, Experiment, Lab, Role
-from lab.rig import fullness, looking
+from lab.rig import checking, fullness, hosts, looking
 from lab.rig.hosts import Connected
 from lab.rig.workplace import Workplace
 from lab.stop import Stop
@@ -292,12 +292,15 @@ def test_a_lab_is_our_own_while_it_stands_and_all_of_it_is(lab: Embedded) -> Non
 
 
 @pytest.mark.lab
-def test_a_lab_of_our_own_is_not_even_connected_to(lab: Embedded, monkeypatch: pytest.MonkeyPatch) -> None:
-    def refuse(*_: object, **__: object) -> None:
-        raise AssertionError("connected")
-
-    monkeypatch.setattr(looking, "connected", refuse)
+def test_in_a_lab_of_our_own_nothing_is_asked_and_what_cannot_begin_is_refused(lab: Embedded) -> None:
     assert machines.look(lab.lab, WANTED) == ()
+    own = replace(WANTED, data=None, repository="http://{server}:8099/svn/trunk")
+    with pytest.raises(LabError):
+        machines.look(lab.lab, own)
+    with hosts.connected(lab.lab, Stop(), owned_by=hosts.owner("r", "another run")):
+        with pytest.raises(AgentRefused, match="held by") as caught:
+            machines.look(lab.lab, WANTED)
+        assert caught.value.kind == "busy"
 
 
 GET = experiment(states=(EMPTY,), attempts=1)
@@ -323,12 +326,32 @@ def test_what_a_run_did_not_bring_into_a_cache_it_takes_out_only_if_that_was_agr
         found = real_runs.on(lab.folder, "proxy", f"find {folder} -name '*.header'").splitlines()
         return sorted(line for line in found if line.endswith(".header"))
 
+    (folder,) = (one.cache.folder for one in lab.lab.hosts if one.cache)
+
+    def brought_back() -> None:
+        """As a run leaves it that ended with a power cut."""
+        real_runs.on(lab.folder, "proxy", f"cp -a {folder}.kept/. {folder}/")
+
     assert look_at(lab) == ()
-    with monkeypatch.context() as broken:  # as if it had been killed: the objects stay
-        broken.setattr(fullness.Fullness, "clear", lambda *_: None)
+    with monkeypatch.context() as broken:
+        keep = f"cp -a {folder} {folder}.kept"
+        broken.setattr(fullness.Fullness, "clear", lambda *_: real_runs.on(lab.folder, "proxy", keep))
         assert last_word(replace(GET, states=(real_runs.FULL,)), Machines(lab.lab)).outcome is Outcome.DONE
+    assert objects() == []  # the service's own undo has emptied it
+    brought_back()
+    with monkeypatch.context() as ours:  # they came by BranchLab's own proxy: nobody else's
+        ours.setattr(machines, "own", lambda lab: False)
+        assert machines.look(lab.lab, GET) == ()
+        assert last_word(GET, Machines(lab.lab)).outcome is Outcome.DONE
+        assert objects() == []
+        brought_back()
+        taken = checking.revert(lab.lab)["proxy"]
+        assert any("is taken out (" in text for text in taken), taken
+        assert objects() == []
+    brought_back()
     before = objects()
     assert len(before) >= 150
+    monkeypatch.setattr(looking, "fills_alone", lambda lab: False)  # as in a cache of the office's own
     monkeypatch.setattr(machines, "own", lambda lab: False)
     (asked,) = machines.look(lab.lab, GET)
     assert (asked.kind, asked.host) == ("purge", "proxy")

@@ -282,11 +282,9 @@ def revert(lab: Lab, *, force: bool = False, passwords: Passwords | None = None)
         try:
             alone = Lab(name=lab.name, hosts=(host,))
             with connected(alone, Stop(), lease_s=None, passwords=known) as (one,):
-                undone[host.name] = [
-                    str(text)
-                    for agent in _agents(one)
-                    for text in agent.ask("revert", asked, timeout_s=120)["undone"]
-                ]
+                words = [agent.ask("revert", asked, timeout_s=120) for agent in _agents(one)]
+                now = [str(text) for word in words for text in word["undone"]]
+                undone[host.name] = [*(str(text) for word in words for text in word.get("earlier", [])), *now]
         except (HostTrouble, AgentRefused) as error:
             error.host = error.host or host.name
             if isinstance(error, AgentRefused) and error.kind == "busy":

@@ -9,7 +9,7 @@ from typing import Any
 from lab import recipes, units
 from lab.asking import Question
 from lab.credentials import Passwords
-from lab.errors import AgentRefused
+from lab.errors import AgentRefused, BadInput
 from lab.model import Experiment, Lab, Role
 from lab.rig import checking, peers, planning
 from lab.rig.fullness import Fullness
@@ -60,13 +60,52 @@ def look(
                 _shown_queues.update((_ssh(line, one), one.mark) for one in standing)
         if any(state.enabled for state in experiment.states):
             proxy = only(hosts, Role.PROXY)
-            if proxy.host.cache is not None:
+            refuse_taken(proxy)
+            if proxy.host.cache is not None and not fills_alone(lab):
                 looked = Fullness(proxy, proxy.host.cache, workplace.origin, never_filled)
                 objects = unasked(looked, proxy, stop)
                 found += purge(looked, proxy, objects)
                 if remember:
                     _shown[looked.place] = frozenset(objects.keys)
     return tuple(found)
+
+
+def look_at_own(lab: Lab, experiment: Experiment, driver: Driver, passwords: Passwords) -> None:
+    """In a lab that BranchLab made itself nothing is asked; raises what the run would raise before its first change."""
+    recipes.asked(experiment)
+    planning.commands(lab, experiment, driver)
+    stop = Stop()
+    with connected(lab, stop, lease_s=None, passwords=passwords) as hosts:
+        for one in hosts:
+            checking.refuse_held(one)
+        Workplace(hosts, experiment, driver, passwords).look(stop)
+        if any(state.enabled for state in experiment.states):
+            refuse_taken(only(hosts, Role.PROXY))
+
+
+def fills_alone(lab: Lab) -> bool:
+    """True where the cache is that of a proxy of BranchLab's own: only runs of it can have brought in what is there.
+
+    Its agent makes and takes no folder but one that it made itself.
+    """
+    proxies = lab.having(Role.PROXY)
+    return bool(proxies and proxies[0].services and proxies[0].cache and proxies[0].cache.folder)
+
+
+def refuse_taken(proxy: Connected) -> None:
+    """Raise BadInput where our own proxy is to keep its cache, or itself, in a folder that somebody else made."""
+    if not proxy.host.services or proxy.root is None:
+        return
+    cache = proxy.host.cache.folder if proxy.host.cache else None
+    asked = {"services": checking.service_folders(proxy.host), "caches": [cache] if cache else []}
+    for entry in proxy.root.ask("footprint", asked)["entries"]:
+        if entry.get("taken"):
+            raise BadInput(
+                f"{entry['path']} is there already on {proxy.name}, and BranchLab did not make it: it takes no folder"
+                " that is somebody's, not even an empty one",
+                host=proxy.name,
+                advice=f'Name one that is not there yet, such as "{entry["path"]}/branchlab".',
+            )
 
 
 def not_shown(line: HeldLine, standing: Sequence[Standing]) -> tuple[Standing, ...]:
