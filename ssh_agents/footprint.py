@@ -15,7 +15,10 @@ from ssh_agents import files, grounds, installed, lease, packages, private, prot
 
 _KEPT_AGENT = re.compile(r"agent-[0-9a-f]{64}\.py(\.[0-9]+)?")
 
+MADE_ABOVE = "made-cache"
+"""Beside the kept agent, where the folder above had to be made for it: see lab.agents.bundling."""
 _POLICY = "left by an install that was cut off: it keeps packages from starting their services"
+INSTALLED = "the copy of the agent that an administrator put there"
 SERVICE, CACHE = "a service of BranchLab's own", "the cache of BranchLab's own proxy"
 
 Removal = Tuple[str, str, Callable[[], None]]
@@ -49,7 +52,9 @@ def roots(args: Dict[str, Any], call: protocol.Call) -> Dict[str, Any]:
     )
     for name in installed.names():
         path = os.path.join(installed.FOLDER, name)
-        entries.append(_entry(path, "the installed agent", path in there))
+        entries.append(_entry(path, INSTALLED, path in there))
+    if installed.empty():
+        entries.append(_entry(installed.FOLDER, "the folder of installed agents, empty", True))
     if packages.policy_left():
         entries.append(_entry(packages.POLICY, _POLICY, True))
     return {"entries": entries}
@@ -134,8 +139,24 @@ def _users() -> Iterator[Removal]:
     for name in _kept_agents():
         path = os.path.join(folder, name)
         yield path, "the agent", functools.partial(_unlinked, path)
+    note = os.path.join(folder, MADE_ABOVE)
+    if _mine(note, stat.S_ISREG):
+        yield (
+            os.path.dirname(folder),
+            "made for the agent, if it is empty now",
+            functools.partial(_above_too, note),
+        )
     for path in files.there():
         yield path, "a scratch folder", functools.partial(_emptied, path)
+
+
+def _above_too(note: str) -> None:
+    """The user's folder of caches goes as well, where it was made for the agent and has nothing else in it."""
+    folder = os.path.dirname(note)
+    os.unlink(note)
+    for path in (folder, os.path.dirname(folder)):
+        with contextlib.suppress(OSError):
+            os.rmdir(path)
 
 
 def _kept_agents() -> List[str]:
@@ -167,7 +188,13 @@ def _roots(args: Dict[str, Any]) -> Iterator[Removal]:
             yield packages.POLICY, _POLICY, _policy_off
         for name in installed.names():
             path = os.path.join(installed.FOLDER, name)
-            yield path, "the installed agent", functools.partial(_unlinked, path)
+            yield path, INSTALLED, functools.partial(_unlinked, path)
+        if installed.empty():
+            yield (
+                installed.FOLDER,
+                "the folder of installed agents",
+                functools.partial(os.rmdir, installed.FOLDER),
+            )
 
 
 def _policy_off() -> None:

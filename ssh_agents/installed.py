@@ -26,7 +26,7 @@ def look(args: Dict[str, Any], call: protocol.Call) -> Dict[str, Any]:
     `state` is right, absent, changed (another text under this name) or unsafe (`reason`: somebody else than
     root could exchange it); `python` is the first python3 of an administrator's PATH that nobody but root could
     exchange (null if there is none; `python_reason`: why those before it, or all, are none); `others` are the
-    names of copies of other versions.
+    names of copies of other versions; `folder` is true where their folder is there.
     """
     digest = protocol.need(args, "digest", str)
     if not re.fullmatch(r"[0-9a-f]{64}", digest):
@@ -41,6 +41,7 @@ def look(args: Dict[str, Any], call: protocol.Call) -> Dict[str, Any]:
         "state": state,
         "reason": reason,
         "others": [name for name in names() if name != os.path.basename(path)],
+        "folder": os.path.isdir(FOLDER),
     }
 
 
@@ -79,6 +80,14 @@ def names() -> List[str]:
         return sorted(name for name in os.listdir(FOLDER) if NAME.fullmatch(name))
     except OSError:
         return []
+
+
+def empty() -> bool:
+    """True if the folder of copies is there, and nothing is in it."""
+    try:
+        return os.listdir(FOLDER) == [] and not os.path.islink(FOLDER)
+    except OSError:
+        return False
 
 
 def _state(path: str, digest: str) -> Tuple[str, str]:

@@ -94,9 +94,9 @@ def start(args: Dict[str, Any], call: protocol.Call) -> Dict[str, Any]:
 
 
 def stop(args: Dict[str, Any], call: protocol.Call) -> Dict[str, Any]:
-    """Stop {kind, folder} for sure and remove its folder. Succeeds where nothing runs. Returns {stopped}.
+    """Stop {kind, folder} for sure, remove its folder and empty the cache that it kept. Returns {stopped}.
 
-    Root does so only for what it wrote down that it made.
+    Succeeds where nothing runs. Root does so only for what it wrote down that it made.
     """
     kind, folder = service_asked.kind(args), service_asked.absolute(args, "folder")
     grounds.refuse_unless_ours(folder)
@@ -105,9 +105,12 @@ def stop(args: Dict[str, Any], call: protocol.Call) -> Dict[str, Any]:
     state = _state(folder)
     if state.get("kind", kind) != kind:
         raise Refused("bad-request", "in %s runs a %s, not a %s" % (folder, state["kind"], kind))
+    kept = str((grounds.known(folder) or {}).get("kept", ""))
     stopped = _stop_all(folder)
     squid.swept(str(state.get("config", "")))
     grounds.remove(folder)
+    if kept:
+        grounds.emptied(kept)
     if isinstance(state.get("promise"), str):
         call.keep(state["promise"])
     return {"stopped": stopped}

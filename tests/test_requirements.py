@@ -19,9 +19,9 @@ from test_cli import world as world  # a fixture
 from two_apaches import Promises
 
 from lab import agents, ssh
-from lab.errors import HostLacks, HostTrouble
+from lab.errors import HostLacks, HostTrouble, HostUnreachable
 from lab.model import DISABLED, Cache, Experiment, Host, Lab, Line, Role
-from lab.rig import hosts, requirements
+from lab.rig import checking, hosts, requirements
 from ssh_agents import footprint, grounds, installed, made, package_names, private, system
 from ssh_agents.protocol import Refused
 
@@ -252,7 +252,9 @@ def test_forget_removes_the_last_file_and_nothing_of_others_and_twice_succeeds(u
         assert not services.exists()
         for path in (user.cache, scratch / "ours", base / "cache", services / "caching-proxy", FOLDER):
             assert any(str(path) in text for text in removed), (path, removed)
-        assert requirements.forget(lab(proxy))["proxy"] == []
+        assert requirements.forget(lab(proxy))["proxy"] == [
+            f"left, since something of others is in it: {FOLDER}"
+        ]
         assert (user.cache / "theirs").read_text() == "not ours"
     finally:
         for path in (base, services, scratch):
@@ -269,6 +271,33 @@ def test_forget_without_root_says_what_stays(user: users.User) -> None:
     assert any(text.startswith("left, since only root") for text in removed)
     assert (FOLDER / f"agent-{'b' * 64}.py").exists()
     assert not user.cache.exists()
+    assert not user.cache.parent.exists()  # it was made for the agent
+
+
+@lab_only
+def test_an_empty_folder_of_copies_goes_and_a_folder_of_caches_that_was_there_stays(user: users.User) -> None:
+    user.sudoers("USER ALL=(root) NOPASSWD: ALL")
+    FOLDER.mkdir()
+    user.run("mkdir", str(user.cache.parent))
+    with ssh.connect(user.host()) as connection, agents.started(connection):
+        pass
+    removed = requirements.forget(lab(user.host()))["bench"]
+    assert any(str(FOLDER) in text for text in removed)
+    assert not FOLDER.exists()
+    assert (user.cache.exists(), user.cache.parent.exists()) == (False, True)
+
+
+def test_the_last_words_fit_what_went_wrong() -> None:
+    asks = HostLacks(
+        "sudo asks for a password, and none is known", host="a", advice="Run it from a terminal."
+    )
+    silent = HostUnreachable("does not answer", host="b")
+    again = "Run it again once they answer."
+    alone = checking.unfinished([asks], {}, "removed", again)
+    assert (str(alone), alone.advice) == (asks.told(), "")
+    both = checking.unfinished([asks, silent], {"c": ["x", "y"]}, "removed", again)
+    assert str(both).endswith("\nother hosts: c: 2 removed")
+    assert both.advice == again
 
 
 @lab_only

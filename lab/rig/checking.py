@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 from urllib.parse import urlsplit
 
 from lab.agents import BUSY_ADVICE, Agent
 from lab.credentials import Passwords
-from lab.errors import AgentRefused, HostTrouble, LabError, Stopped
+from lab.errors import AgentRefused, ConnectionLost, HostTrouble, HostUnreachable, LabError, Stopped
 from lab.model import Experiment, Host, Lab, Role
 from lab.rig import host_checks, peers, scratch, services
 from lab.rig.host_checks import Checked
@@ -274,8 +274,7 @@ def revert(lab: Lab, *, force: bool = False, passwords: Passwords | None = None)
     Raises HostTrouble after all hosts were tried.
     """
     undone: dict[str, list[str]] = {}
-    troubles: list[str] = []
-    held = 0
+    troubles: list[LabError] = []
     known = passwords or Passwords()
     asked = {"force": force, "owner": owner(purpose="revert")}
     for host in lab.hosts:
@@ -289,14 +288,24 @@ def revert(lab: Lab, *, force: bool = False, passwords: Passwords | None = None)
             error.host = error.host or host.name
             if isinstance(error, AgentRefused) and error.kind == "busy":
                 error.advice = BUSY_ADVICE
-                held += 1
-            troubles.append(error.told())
+            troubles.append(error)
     if troubles:
-        done = "; ".join(f"{name}: {len(texts)} taken back" for name, texts in undone.items()) or "none"
-        raise HostTrouble(
-            "\n".join(troubles) + f"\nother hosts: {done}",
-            advice=""
-            if held == len(troubles)  # each said already what to do
-            else "What is limited there ends by itself within the lease; run revert again once the host answers.",
+        again = (
+            "What is limited there ends by itself within the lease; run revert again once the host answers."
         )
+        raise unfinished(troubles, undone, "taken back", again)
     return undone
+
+
+def unfinished(
+    troubles: Sequence[LabError], done: Mapping[str, Sequence[str]], what: str, again: str
+) -> HostTrouble:
+    """Of a deed on all hosts: what went wrong on each, what was done on the others (if there are any).
+
+    `again` is the advice where a host did not answer; any other trouble has said already what to do.
+    """
+    text = "\n".join(error.told() for error in troubles)
+    if done:
+        text += "\nother hosts: " + "; ".join(f"{name}: {len(texts)} {what}" for name, texts in done.items())
+    silent = any(isinstance(error, HostUnreachable | ConnectionLost) for error in troubles)
+    return HostTrouble(text, advice=again if silent else "")
