@@ -74,6 +74,8 @@ def forget_roots(args: Dict[str, Any], call: protocol.Call) -> Dict[str, Any]:
     `left` names those of the folders that are there and were not made here, as far as root wrote it down.
     """
     word = _forgotten(_roots(args))
+    for path, _ in _asked(args):
+        grounds.forgotten(path)
     word["left"] = ["%s (%s)" % (path, why) for path, why in _others(args)]
     return word
 

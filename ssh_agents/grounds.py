@@ -230,6 +230,14 @@ def remove_cache(folder: str) -> bool:
     return True
 
 
+def forgotten(folder: str) -> None:
+    """Root: what was written down of a folder that somebody has removed by hand, and what was made for it, goes."""
+    about = made.record(folder) if system.user() == 0 and not os.path.lexists(folder) else None
+    if about is not None:
+        made.struck(folder)
+        made.given_back(about)
+
+
 def full() -> List[str]:
     """Root: the caches of our own proxies on this host in which something is."""
     here = made.here()

@@ -1,4 +1,4 @@
-"""What watchers took back on this host while nobody was there, kept for whoever asks next: `revert` tells it once."""
+"""What was taken back on this host, by watchers or agents, while nobody was there: `revert` tells it once."""
 
 import contextlib
 import json
@@ -23,6 +23,12 @@ def note(what: str) -> None:
         os.replace(path + ".new", path)
     except Exception:  # noqa: BLE001 - whatever it is, the watcher must go on
         return
+
+
+def noted(undone: List[str]) -> None:
+    """Remember all of these."""
+    for what in undone:
+        note(what)
 
 
 def told(word: Dict[str, Any]) -> Dict[str, Any]:

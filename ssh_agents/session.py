@@ -190,7 +190,7 @@ class Session:
         with self._guard:
             if self._lease is not None and self._alive():
                 with contextlib.suppress(protocol.Refused):
-                    self._close(self._lease)
+                    past.noted(self._close(self._lease))  # nobody is there any more to be told
 
     def _alive(self) -> bool:
         lease = self._lease

@@ -348,6 +348,10 @@ def test_only_what_is_marked_and_cannot_be_exchanged_is_removed(
     assert not (tmp_path / "deep").exists()
     os.chown(home, 0, 0)
     assert len(forget(caches=[str(home / "cache")])) == 1
+    grounds.make_cache(str(tmp_path / "deep" / "kept"))
+    shutil.rmtree(tmp_path / "deep" / "kept")  # by hand
+    assert forget(caches=[str(tmp_path / "deep" / "kept")]) == []
+    assert not (tmp_path / "deep").exists()
     assert not (tmp_path / "state").exists()
 
 
