@@ -23,6 +23,7 @@ from lab import embedded
 from lab.embedded import folders, needs, plan
 from lab.errors import BadInput, HostLacks, LabError
 from lab.model import Role
+from ssh_agents import made
 
 CHECKOUT = Path(__file__).resolve().parents[1]
 PATIENCE_S = 30
@@ -660,3 +661,18 @@ def test_a_folder_that_is_no_labs_is_left_alone(tmp_path: Path) -> None:
     (mine / "letter").write_text("dear", "utf-8")
     assert embedded.sweep(tmp_path) == []
     assert (mine / "letter").exists()
+
+
+@pytest.mark.skipif(not ROOT, reason="the record is root's")
+def test_what_root_wrote_down_of_a_labs_folders_goes_with_the_lab(tmp_path: Path) -> None:
+    lab, other = tmp_path / "branchlab-x", tmp_path / "branchlab-xy"
+    try:
+        for one in (lab, other):
+            one.mkdir()
+            made.noted({"path": f"{one}/cache", "what": "cache", "parents": []})
+        folders.remove(lab)
+        assert made.record(f"{lab}/cache") is None
+        assert made.record(f"{other}/cache") is not None
+    finally:
+        for one in (lab, other):
+            made.struck(f"{one}/cache")

@@ -514,15 +514,23 @@ def test_an_ordinary_user_can_do_it(folder: Path) -> None:
     home.mkdir()
     os.chown(home, 65534, 65534)
     script = f"""
-import sys
+import os, sys
 sys.path.insert(0, {str(folder / "code")!r})
-from ssh_agents import protocol, service
+from ssh_agents import footprint, private, protocol, service
+private._candidates = lambda: [{str(home / "run")!r}]
 call = protocol.Call(lambda e, d: None, lambda: False, lambda s: False, lambda e: "1", lambda n: None)
 folder = {str(home / "proxy")!r}
 args = {{"kind": "caching-proxy", "folder": folder, "port": {free_port(PROXY)},
         "options": {{"allow": ["127.0.0.1"], "origins": [{SERVER!r}], "listen": [{PROXY!r}]}}}}
 print(service.start(args, call)["user"])
 print(service.stop({{"kind": "caching-proxy", "folder": folder}}, call)["stopped"])
+args["options"]["cache"] = {str(home / "deep" / "kept")!r}
+for _ in range(2):  # the second time in the cache that the first one made
+    service.start(args, call)
+    open(args["options"]["cache"] + "/object", "w").close()
+    service.stop({{"kind": "caching-proxy", "folder": folder}}, call)
+    print(*os.listdir(args["options"]["cache"]))
+print(footprint.forget_roots({{"caches": [args["options"]["cache"]]}}, call)["left"], os.listdir({str(home)!r}))
 """
     done = subprocess.run(
         [python, "-I", "-S", "-c", script],
@@ -534,7 +542,8 @@ print(service.stop({{"kind": "caching-proxy", "folder": folder}}, call)["stopped
         text=True,
         check=False,
     )
-    assert (done.stderr, done.stdout.split()) == ("", ["None", "2"])
+    mark = grounds.CACHE_MARK
+    assert (done.stderr, done.stdout.splitlines()) == ("", ["None", "2", mark, mark, "[] []"])
 
 
 @needs_apache
