@@ -102,14 +102,6 @@ def write_in(folder: int, name: str, text: str, mode: int = 0o644) -> None:
     os.rename(new, name, src_dir_fd=folder, dst_dir_fd=folder)
 
 
-def has(folder: int, name: str) -> bool:
-    """True if a plain file of this name lies in a folder."""
-    try:
-        return stat.S_ISREG(os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode)
-    except OSError:
-        return False
-
-
 # The record
 
 
