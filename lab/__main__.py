@@ -416,6 +416,15 @@ def forget(parts: Parts, profile_path: str) -> None:
 
 
 @cli.command()
+@click.option("--forget", "forgetting", is_flag=True, help="Take them out of the keyring.")
+def passwords(forgetting: bool) -> None:
+    """Name the passwords that BranchLab remembered in the system keyring; never the passwords themselves."""
+    from lab.cli import passwords as kept
+
+    click.echo(kept.forgotten() if forgetting else kept.remembered())
+
+
+@cli.command()
 @profile_argument
 @experiment_option
 @click.option("--remove", is_flag=True, help="Delete the place instead, with all that is in it.")

@@ -338,6 +338,7 @@ def signed_in(lab: Lab, experiment: Experiment, driver: Driver, passwords: Passw
             entered = entry.of(experiment, url, server.name, passwords)
             entered.refuse_old((client.facts.get("tools") or {}).get("svn"), client.name)
             Svn(client, driver, entered).seen(url, Stop())
+            passwords.right(entered.target, entered.kind)
 
 
 def _nearest(svn: Svn, place: str, repository: Seen, stop: Stop) -> str:
