@@ -114,7 +114,11 @@ def check(
         if one.command:
             click.echo(f"           {plain(one.command)}")
     wrong = sum(not one.ok for one in found)
-    click.echo(f"{wrong} of {len(found)} are not as a run needs them" if wrong else "everything is there")
+    from lab import asking
+
+    asks = [one.asks for one in found if one.asks]
+    said = f"{wrong} of {len(found)} are not as a run needs them" if wrong else "everything is there"
+    click.echo(said + (f"; a run would ask: {asking.flag(asks)}" if asks else ""))
     sys.exit(HOST_TROUBLE if wrong else DONE)
 
 

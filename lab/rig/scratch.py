@@ -555,8 +555,8 @@ class RunPlace:
                 f"the server locks no file in the scratch place, so there can be no Check-Out: {error}",
                 host=error.host,
                 tried=error.tried,
-                advice="A Subversion server only locks for users who have a name: let it take the lab's hosts for"
-                " one (mod_headers: RequestHeader set Authorization … early), or take check-out out of the operations.",
+                advice="A Subversion server only locks for users who have a name. Give the run one (user = in the"
+                " experiment), or take check-out out of the operations.",
             ) from error
         self._svn.done(["unlock", url], stop)
 
