@@ -412,6 +412,7 @@ class Machines:
         # What is under way on a delayed line is in no queue that could be seen.
         still_s = STILL_S + 2 * (line.delay_s + line.jitter_s)
         ports = rig.workplace.ports
+        keeping = [one for one in rig.hosts if one.host.role is Role.PROXY and not one.host.services]
         words = everywhere(
             (
                 (
@@ -423,6 +424,7 @@ class Machines:
                             address for peer in rig.hosts if peer is not one for address in peer.addresses
                         ],
                         "ports": ports,
+                        "keeps": _kept_open(one, rig.hosts, keeping),
                         "still_s": still_s,
                         "timeout_s": QUIET_S,
                     },
@@ -469,6 +471,15 @@ def _changed(one: Connected, what: str) -> HostChanged:
 
 def _over_the_line(moved: dict[str, int] | Any) -> int:
     return sum(count for pair, count in moved.items() if "server" in pair)
+
+
+def _kept_open(one: Connected, hosts: Sequence[Connected], keeping: Sequence[Connected]) -> list[str]:
+    """With whom idle connections may stay open: a proxy of the user's own (`keeping`) keeps them to the server."""
+    if one in keeping:
+        with_whom = [other for other in hosts if other.host.role is Role.SERVER]
+    else:
+        with_whom = list(keeping) if one.host.role is Role.SERVER else []
+    return [address for other in with_whom for address in other.addresses]
 
 
 def _trial_failed(error: AgentRefused) -> TrialFailed:
