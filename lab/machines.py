@@ -573,7 +573,7 @@ def _asked(
     drivers: Path | None,
     entering: Callable[[Experiment], None] | None,
 ) -> Iterator[Checked]:
-    """What a run of this experiment would ask, and what is in the cache; the one trouble that keeps that from being known."""
+    """What a run of this experiment would ask, and what is in the cache; or what keeps that from being known."""
     try:
         if entering is None:
             signed_in(lab, experiment, passwords, drivers)

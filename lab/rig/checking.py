@@ -37,7 +37,8 @@ def check(
 ) -> tuple[Checked, ...]:
     """Everything that a run would need, looked at; nothing is changed. Raises no LabError but Stopped.
 
-    Of the experiments in `also` what was not said before is told, with their name. `say` is told of each host's name before it is looked at, and of an empty one before what is between them.
+    Of the experiments in `also` what was not said before is told, with their name.
+    `say` is told of each host's name before it is looked at, and of an empty one before what is between them.
     """
     known = passwords or Passwords()
     found: list[Checked] = []
