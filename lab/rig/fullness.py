@@ -230,7 +230,7 @@ class Fullness:
         """
         if self._where["kind"] == "squid":
             asked = {**self._where, "urls": [f"{_bracketed(self.origin)}{NEVER}"]}
-            self._agent.ask("cache.purge", asked, timeout_s=60, stop=stop)
+            self._agent.ask("cache.purge", asked, timeout_s=240, stop=stop)
 
     def _present(self, stop: Stop) -> dict[str, dict[str, Any]]:
         return self.standing(stop)[0]
