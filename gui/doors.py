@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from lab.analysis.summary import Summary
     from lab.asking import Question
     from lab.credentials import Offered, Passwords
+    from lab.draft import Draft
     from lab.embedded import Embedded
     from lab.profile import Profile
     from lab.rig.host_checks import Checked
@@ -46,8 +47,9 @@ ANSWERING = (RunStarted, ToolMeasured, LineProved, TrialFinished, RunFinished)
 
 @dataclass(frozen=True, slots=True)
 class OpenedProfile:
-    """A profile, and how many trials each of its experiments plans."""
+    """A profile that can be edited, and how many trials each of its experiments plans."""
 
+    draft: Draft
     profile: Profile
     trials: dict[str, int]
 
@@ -362,14 +364,23 @@ class Doors:
                 yield Came(host=name, texts=tuple(texts))
 
     def profile(self, path: Path) -> Iterator[OpenedProfile]:
-        """Read and check a profile."""
-        from lab import design, profile
+        """Read and check a profile. Raises BadInput that names every problem where it is wrong."""
+        from lab import profile
+        from lab.draft import Draft
 
-        found = profile.load(path)
-        counts = {}
-        for experiment in found.experiments:
-            counts[experiment.name] = len(design.trials(experiment))
-        yield OpenedProfile(found, counts)
+        draft = Draft.opened(path, keep_in=self.drafts())
+        found = draft.profile if draft.profile is not None else profile.load(path)
+        yield OpenedProfile(draft, found, planned(found))
+
+    def drafts(self) -> Path:
+        """The folder where what was not saved is kept for a crash."""
+        from lab import store
+
+        return store.data_folder() / "drafts"
+
+    def passing(self, path: Path) -> bool:
+        """True for the profile of hosts that this window made: it ends with them."""
+        return any(made.profile_path == path for made in self.held)
 
     def hosts(self) -> Iterator[OpenedProfile]:
         """Make hosts on this machine, which end with this process; their profile."""
@@ -449,6 +460,13 @@ class Doors:
         """Take down what this window made."""
         while self.held:
             self.held.pop().close()
+
+
+def planned(profile: Profile) -> dict[str, int]:
+    """How many trials each experiment of a profile plans, by its name."""
+    from lab import design
+
+    return {experiment.name: len(design.trials(experiment)) for experiment in profile.experiments}
 
 
 def _in_words(missing: Missing) -> Lacking:

@@ -391,8 +391,8 @@ def test_everything_is_taken_back_and_told_host_by_host(made: Made, qtbot: QtBot
     window = made(reverting=left.revert, signing=nobody_asks)
     window.show_page(LAB)
     said: list[str] = []
-    window._taking_back.going.connect(said.append)
-    with qtbot.waitSignal(window._taking_back.done, timeout=FOREVER_MS):
+    window.deeds.taking_back.going.connect(said.append)
+    with qtbot.waitSignal(window.deeds.taking_back.done, timeout=FOREVER_MS):
         window.lab_page.revert.click()
         assert not window.lab_page.revert.isEnabled()
         window.start_run(small())
@@ -412,7 +412,7 @@ def test_everything_is_taken_back_and_told_host_by_host(made: Made, qtbot: QtBot
     assert "server: line on eth0" in banner._tried.text()
     assert window.lab_page.revert.isEnabled()
     assert window.live.total == 0
-    with qtbot.waitSignal(window._taking_back.done, timeout=FOREVER_MS):  # twice does no harm
+    with qtbot.waitSignal(window.deeds.taking_back.done, timeout=FOREVER_MS):  # twice does no harm
         next(a for a in window._doable() if a.name == "Take everything back").do()
     assert banner._title.text() == "Nothing was left on any of the 3 hosts."
 
@@ -426,8 +426,8 @@ def test_a_host_that_cannot_be_put_back_keeps_no_other_from_it(made: Made, qtbot
         reverting=Left({"client": away, "proxy": busy, "server": ["line"]}).revert, signing=nobody_asks
     )
     window.show_page(LAB)
-    with qtbot.waitSignal(window._taking_back.done, timeout=FOREVER_MS):
-        window._take_back()
+    with qtbot.waitSignal(window.deeds.taking_back.done, timeout=FOREVER_MS):
+        window.deeds.take_back()
     banner = window._banner
     assert banner._title.text() == "Not everything could be taken back: client, proxy."
     assert banner._text.text().splitlines() == [

@@ -639,7 +639,7 @@ def test_a_real_host_asks_for_its_key_the_login_and_sudo(made: Made, qtbot: QtBo
         host = user.host(host_key=None, key=None)
         window = made()
         window.show_lab(Lab(name="Real", hosts=(host,)), (small(),), {})
-        window._take_back()
+        window.deeds.take_back()
         key = asked(qtbot, window, HostKeyDialog)
         key.field.setText(fingerprint(user.server.host_key()))
         assert key.trust.isDefault()
@@ -649,7 +649,7 @@ def test_a_real_host_asks_for_its_key_the_login_and_sudo(made: Made, qtbot: QtBo
             assert purpose in dialog.field.accessibleDescription()
             typed(qtbot, dialog, text)
             gone(qtbot, window, dialog)
-        qtbot.waitUntil(lambda: not window._taking_back.busy, timeout=FOREVER_MS)
+        qtbot.waitUntil(lambda: not window.deeds.taking_back.busy, timeout=FOREVER_MS)
         qtbot.waitUntil(window._banner.isVisible, timeout=FOREVER_MS)
         assert window._banner._title.text() == "Nothing was left on bench."
 
