@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from math import floor
 
 from lab.errors import BadInput
@@ -31,6 +31,50 @@ def trials(experiment: Experiment) -> tuple[Trial, ...]:
     return tuple(_numbered(experiment, planned))
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Size:
+    """How large a plan is: `cells` of `attempts` each, of which `warm_up` never count, and launches."""
+
+    cells: int
+    attempts: int
+    warm_up: int
+    launches: int = 0
+
+    @property
+    def trials(self) -> int:
+        """All that is executed."""
+        return self.cells * self.attempts + self.launches
+
+    @property
+    def counted(self) -> int:
+        """Those whose times count."""
+        return self.cells * max(0, self.attempts - self.warm_up)
+
+
+def size(experiment: Experiment) -> Size:
+    """How large the plan is, without making it."""
+    pairs = [(operation, state) for operation in experiment.operations for state in experiment.states]
+    timed = sum(_timed(experiment, operation, state) for operation, state in pairs)
+    return Size(
+        cells=timed * len(experiment.lines),
+        attempts=experiment.attempts,
+        warm_up=experiment.warm_up,
+        launches=(len(pairs) - timed) * len(experiment.lines) if experiment.launches else 0,
+    )
+
+
+def cells(experiment: Experiment) -> Iterator[tuple[Treatment, int]]:
+    """Every combination of levels that the plan has, and how many trials there are of it."""
+    for line in experiment.lines:
+        for operation in experiment.operations:
+            for state in experiment.states:
+                treatment = Treatment(line=line, operation=operation, state=state)
+                if _timed(experiment, operation, state):
+                    yield treatment, experiment.attempts
+                elif experiment.launches:
+                    yield treatment, 1
+
+
 def rehearsal(experiment: Experiment) -> Experiment:
     """One shortest trial of each kind: every operation in every state that is timed, on the fastest limited line.
 
@@ -45,6 +89,7 @@ def rehearsal(experiment: Experiment) -> Experiment:
         attempts=1,
         warm_up=0,
         launches=False,
+        prices=(),
     )
 
 

@@ -316,9 +316,10 @@ class _Checker:
         read = self._read(shape.ExperimentTable, table, place)
         if read is None:
             return None
-        lines = tuple(parsed.line for parsed in read.lines)
-        for n, parsed in enumerate(read.lines):
-            self.warnings += [Problem((*place, "lines", n), text) for text in parsed.warnings]
+        lines = tuple(asked.parsed.line for asked in read.lines)
+        for n, asked in enumerate(read.lines):
+            self.warnings += [Problem((*place, "lines", n), text) for text in asked.parsed.warnings]
+        prices = tuple(asked.price for asked in read.lines)
         twice = [
             self._twice((*place, "operations"), read.operations, str),
             self._twice((*place, "lines"), lines, units.line_text),
@@ -330,6 +331,8 @@ class _Checker:
             operations=tuple(read.operations),
             disabled_only=tuple(read.disabled_only),
             change=Change(files=read.change.files, share=read.change.lines),
+            prices=prices if any(price is not None for price in prices) else (),
+            limit_s=read.limit,
             **read.model_dump(
                 include={
                     "name",
