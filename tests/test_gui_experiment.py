@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 from experiment_shown import OFFICE, Shown, settle, shown
-from PySide6.QtCore import QPoint, Qt
-from PySide6.QtGui import QGuiApplication
+from PySide6.QtCore import QPoint, QPointF, Qt
+from PySide6.QtGui import QGuiApplication, QKeySequence, QShortcut
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QAbstractButton, QApplication, QLineEdit, QWidget
 from pytestqt.qtbot import QtBot
@@ -373,6 +373,29 @@ def test_a_repository_as_it_is_asks_for_a_scratch_place(opened: Open) -> None:
     retype(what.scratch.entry, "http://{server}/svn/branchlab-scratch")
     assert window.page.experiment is not None
     assert window.page.experiment.scratch == "http://{server}/svn/branchlab-scratch"
+
+
+def test_a_wheel_over_a_list_box_scrolls_the_page_and_changes_nothing(opened: Open) -> None:
+    window = opened(size=(1280, 720))
+    data, page = window.page.what.data, window.page
+    page._scroll.verticalScrollBar().setValue(20)
+    point = data.mapTo(window, data.rect().center())
+    QTest.wheelEvent(window.windowHandle(), QPointF(point), QPoint(0, 120))
+    assert page._scroll.verticalScrollBar().value() == 0
+    assert first(window)["data"] == "2008"
+
+
+def test_with_nothing_typed_undo_is_the_windows(opened: Open) -> None:
+    window = opened()
+    undone: list[str] = []
+    shortcut = QShortcut(QKeySequence.StandardKey.Undo, window)
+    shortcut.activated.connect(lambda: undone.append(window.document.undo()))
+    retype(window.page.lines.entry, "5/20M")
+    QTest.keyClick(window.page.lines.entry, Qt.Key.Key_Z, Qt.KeyboardModifier.ControlModifier)
+    assert undone == ["add the line 5/20 Mbit/s"]
+    QTest.keyClicks(window.page.lines.entry, "abc")
+    QTest.keyClick(window.page.lines.entry, Qt.Key.Key_Z, Qt.KeyboardModifier.ControlModifier)
+    assert len(undone) == 1  # what is typed is taken back first
 
 
 # beside

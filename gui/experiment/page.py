@@ -21,7 +21,7 @@ from gui.experiment.outlook import Outlook, Outlooks
 from gui.experiment.states import StatesCard
 from gui.experiment.what import WhatCard
 from gui.theme.look import Look
-from gui.widgets.basic import Button, Empty, column, row
+from gui.widgets.basic import Button, Choice, Empty, column, row
 from gui.widgets.frame import Head
 from lab import design
 from lab.errors import BadInput
@@ -191,6 +191,8 @@ class ExperimentPage(QWidget):
         self.beside.run.connect(self._run)
         self.beside.commands.connect(self._show_commands)
         self.states.explained.connect(partial(self.explained.emit, "states"))
+        for choice in self.findChildren(Choice):
+            choice.installEventFilter(self)
         shortcut = QShortcut(QKeySequence("F2"), self)
         shortcut.setContext(Qt.ShortcutContext.WidgetWithChildrenShortcut)
         shortcut.activated.connect(self._f2)
@@ -251,6 +253,7 @@ class ExperimentPage(QWidget):
             self._outlooks.ask(profile.lab, checked)
         else:
             self._outlooks.drop()
+            self.lines.show_times({})
 
     def _say(self, here: tuple[Problem, ...], elsewhere: tuple[Problem, ...]) -> None:
         if self._asked is None:
@@ -346,6 +349,9 @@ class ExperimentPage(QWidget):
             self._scroll.ensureWidgetVisible(now, 0, 24)
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        if event.type() == QEvent.Type.Wheel:  # a wheel that turns over a list box scrolls the page
+            event.ignore()
+            return True
         if watched is self.head.title and event.type() == QEvent.Type.MouseButtonDblClick:
             self.rename()
             return True

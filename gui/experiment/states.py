@@ -24,7 +24,6 @@ _COLUMNS = 5
 _TEXTS = {
     None: "The client asks the server. What the office has without a proxy.",
     0: "The first morning: everything is fetched and stored on the way.",
-    90: "The usual day: a tenth has changed since it was filled.",
     100: "The best case: all contents come from the office.",
 }
 
@@ -126,7 +125,11 @@ def sentence(state: ProxyState) -> str:
     """What a state means, in a sentence or two."""
     if state.full in _TEXTS:
         return _TEXTS[state.full]
-    return "So much of what the operation needs is there; which files, the seed draws."
+    purged = units.percent_text(round(100 - (state.full or 0), 3))
+    usual = (
+        "The usual day: a tenth has changed." if state.full == 90 else "Which files are gone, the seed draws."
+    )
+    return f"{purged} purged. {usual}"
 
 
 class StateCard(CheckCard):
@@ -137,8 +140,6 @@ class StateCard(CheckCard):
     def __init__(self, look: Look, state: ProxyState) -> None:
         self.state, self.among = state, USUAL
         super().__init__(look, title(state), sentence(state))
-        if state.full not in (None, 0, 100):
-            self.setAccessibleName(f"{units.state_text(state)}: {self.about}")
 
     def sizeHint(self) -> QSize:
         return QSize(176, self.HEIGHT)
@@ -155,15 +156,8 @@ class StateCard(CheckCard):
         painter.setFont(look.font(13, 600))
         painter.setPen(look.colour("text"))
         painter.drawText(QPointF(50, 21.5), self.text())
-        taken = 50 + painter.fontMetrics().horizontalAdvance(self.text()) + 8
         draw_cache(painter, look, self.state, QRectF(12.5, 34.5, 22, 55), QColor(shown.colour))
         painter.setPen(look.colour("text2"))
-        painter.setFont(look.font(11, 400))
-        full = self.state.full
-        if full not in (None, 0, 100):
-            purged = f"{units.percent_text(round(100 - full, 3))} purged"
-            if taken + painter.fontMetrics().horizontalAdvance(purged) <= self.width() - 6:
-                painter.drawText(QPointF(taken, 21.5), purged)
         painter.setFont(look.font(12 if self.width() >= 230 else 11, 400))
         room = QRectF(45, 32, self.width() - 45 - 7, self.height() - 36)
         painter.drawText(room, Qt.TextFlag.TextWordWrap, self.about)
