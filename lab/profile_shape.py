@@ -340,6 +340,13 @@ class ChangeTable(Table):
     lines: Annotated[float, _read(units.parse_share)] = 0.1
 
 
+class UntilTable(Table):
+    """Until when blocks are repeated."""
+
+    within: Annotated[float, _read(units.parse_share)]
+    at_most: int = Field(default=12, ge=1)
+
+
 class ExperimentTable(Table):
     """An experiment, `[[experiments]]`."""
 
@@ -361,6 +368,7 @@ class ExperimentTable(Table):
     order: Annotated[str, _read(lambda value: _one_of(value, design.ORDERS, "order"))] = "blocks"
     seed: int = Field(default=2008, ge=0, lt=1 << 63)
     limit: Annotated[float, _read(_limit)] | None = None
+    until: UntilTable | None = None
 
 
 EXAMPLES = {
@@ -377,6 +385,9 @@ EXAMPLES = {
     "lines": 'lines = ["64/128 kbit/s", "1/2 Mbit/s 40 ms"]',
     "price": '{ line = "1/2 Mbit/s", price = 45 }',
     "limit": 'limit = "15 min"',
+    "until": 'until = { within = "5 %", at_most = 12 }',
+    "within": 'within = "5 %"',
+    "at_most": "at_most = 12",
     "states": 'states = ["disabled", "0 %", "90 %", "100 %"]',
     "operations": 'operations = ["get", "history"]',
     "disabled_only": 'disabled_only = ["check-in"]',

@@ -361,6 +361,27 @@ def test_a_limit_order_and_seed_are_kept(opened: Open) -> None:
     assert first(window)["order"] == "published"
 
 
+def test_lines_may_be_repeated_until_they_are_stable(opened: Open) -> None:
+    window = opened()
+    often = window.page.often
+    assert not often.most.isVisible()
+    often.until.setFocus()
+    QTest.keyClick(often.until, Qt.Key.Key_Down)
+    QTest.keyClick(often.until, Qt.Key.Key_Down)
+    assert first(window)["until"] == {"within": "5 %", "at_most": 12}
+    assert window.document.undoes == "repeat until all are within 5 %"
+    assert window.page.beside.start.word == "Run up to 1,080 trials"
+    assert window.page.beside.cells.text().startswith("90 cells × 4 to 12 attempts, as all need.")
+    retype(often.most.entry, "4")
+    assert window.page.experiment is None
+    assert any("write at_most = 10" in text for _, text, _ in window.page.beside._said)
+    retype(often.most.entry, "8")
+    assert window.page.trials == 720
+    QTest.keyClick(often.until, Qt.Key.Key_Home)
+    assert "until" not in first(window)
+    assert window.page.trials == 360
+
+
 def test_a_repository_as_it_is_asks_for_a_scratch_place(opened: Open) -> None:
     window = opened()
     what = window.page.what

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from lab import profile, toml_places, units
 from lab.errors import BadInput
-from lab.model import Cache, Change, Line, ProxyState, Role
+from lab.model import Cache, Change, Line, ProxyState, Role, Until
 from ssh_agents import line_asked, protocol
 
 GOOD = """\
@@ -627,6 +627,23 @@ def test_a_wrong_price_is_refused_with_its_line(entry: str, words: str) -> None:
 def test_a_line_with_a_price_is_the_same_line_as_without() -> None:
     told = refused(changed('"128/256 kbit/s",', '{ line = "64/128 kbit/s", price = 9 },'))
     assert "stands there twice" in told[0]
+
+
+def test_blocks_may_be_repeated_until_all_is_stable() -> None:
+    assert parsed(GOOD).experiments[0].until is None
+    (experiment,) = parsed(GOOD + 'until = { within = "5 %" }\n').experiments
+    assert experiment.until == Until(within=0.05, at_most=12)
+    for wrong, words in (
+        ('{ within = "5 %", at_most = 4 }', "write at_most = 10"),
+        ("{ at_most = 9 }", '`within` is missing: write within = "5 %"'),
+        ('{ within = "5 %", most = 9 }', "unknown key `most`"),
+        ('{ within = "500 %" }', "more than all"),
+    ):
+        (told,) = refused(GOOD + f"until = {wrong}\n")
+        assert told.startswith("minsk.toml:39: experiments.1.until"), told
+        assert words in told
+    (told,) = refused(changed('order = "blocks"', 'order = "published"') + 'until = { within = "5 %" }\n')
+    assert 'write order = "blocks", or take `until` out' in told
 
 
 def test_a_trial_may_have_a_limit() -> None:

@@ -77,6 +77,15 @@ class Asked:
         return tuple(one.state for one in self.states if one.state is not None)
 
     @property
+    def until(self) -> tuple[str, int]:
+        """The share within which intervals are to be (empty: all attempts are made), and the most attempts."""
+        table = self.values.get("until")
+        if not isinstance(table, dict):
+            return "", 12
+        most = table.get("at_most", 12)
+        return str(table.get("within", "")), (most if isinstance(most, int) else 12)
+
+    @property
     def change(self) -> tuple[int, str]:
         """Files that the edit touches (0: all), and the share of their lines as text."""
         table = self.values.get("change")

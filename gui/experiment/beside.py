@@ -125,7 +125,8 @@ class Beside(Card):
             self.cells.say(sentence(size))
         can = size is not None
         self.start.setEnabled(can and not busy)
-        trials = f"Run {words.count(size.trials)} trial{'s' * (size.trials != 1)}" if size else "Run"
+        upto = "up to " if size is not None and size.least < size.attempts else ""
+        trials = f"Run {upto}{words.count(size.trials)} trial{'s' * (size.trials != 1)}" if size else "Run"
         self.start.rename(trials)
         self._why.say(busy or ("Ctrl R" if can else "It waits until nothing is wrong."))
         self._time.setVisible(can and self._outlook is not None and self._outlook.forecast is not None)
@@ -225,7 +226,9 @@ class Beside(Card):
 def sentence(size: Size) -> str:
     """`90 cells × 4 attempts. The first of each is a warm-up: 270 are counted.`"""
     cells = f"{words.count(size.cells)} cell{'s' * (size.cells != 1)}"
-    told = f"{cells} × {size.attempts} attempt{'s' * (size.attempts != 1)}"
+    several = size.least < size.attempts
+    often = f"{size.least} to {size.attempts}" if several else f"{size.attempts}"
+    told = f"{cells} × {often} attempt{'s' * (size.attempts != 1)}"
     if size.launches:
         told += f", and {words.count(size.launches)} for their traffic only"
     if not size.warm_up:
@@ -235,6 +238,8 @@ def sentence(size: Size) -> str:
         if size.warm_up == 1
         else f"The first {size.warm_up} of each are warm-up"
     )
+    if several:
+        return f"{told}, as all need. {first}."
     return f"{told}. {first}: {words.count(size.counted)} {'is' if size.counted == 1 else 'are'} counted."
 
 

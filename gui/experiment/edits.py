@@ -53,6 +53,12 @@ class Edits:
         made.update({"files": files, "lines": share})
         return self.put(what, "change", made)
 
+    def until(self, what: str, within: str, at_most: int) -> bool:
+        """Repeat until all is within a share, and at most so often."""
+        made = tomlkit.inline_table()
+        made.update({"within": within, "at_most": at_most})
+        return self.put(what, "until", made)
+
     # lines
 
     def add_lines(self, what: str, lines: Sequence[Line]) -> bool:

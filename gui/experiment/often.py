@@ -1,4 +1,4 @@
-"""The card *How often*: attempts, warm-up, order, time limit."""
+"""The card *How often*: attempts, warm-up, order, time limit, and when to stop."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from gui.theme.look import Look
 from gui.widgets.basic import Card, Choice, Label, row
 
 ORDERS = (("blocks", "blocks, shuffled"), ("published", "as published in 2008"))
+WITHIN = tuple((f"{share} %", f"once all are within {share} %") for share in (10, 5, 2))
 MOST = 1000
 
 
@@ -56,6 +57,16 @@ class OftenCard(Card):
         fields = row(None, self.attempts, self.warm_up, spacing=12)
         fields.addLayout(labelled(look, "Order", self.order))
         fields.addWidget(self.limit)
+        self.until = Choice(look, "Stop a line early")
+        self.until.setToolTip(
+            "Repeat a line's blocks until every interval of 95 % reaches no further than that to either side, "
+            "but no more often than is allowed"
+        )
+        self.most = Field(
+            look, "at most", lambda text: typed.whole(text, 2, MOST), width=64, right=True, step=(2, MOST)
+        )
+        fields.addLayout(labelled(look, "Stop a line early", self.until))
+        fields.addWidget(self.most)
         fields.addStretch(1)
         fields.setAlignment(Qt.AlignmentFlag.AlignTop)
         self._fields = fields
@@ -64,6 +75,8 @@ class OftenCard(Card):
         self.warm_up.given.connect(self._give_warm_up)
         self.limit.given.connect(self._give_limit)
         self.order.activated.connect(self._order)
+        self.until.activated.connect(self._until)
+        self.most.given.connect(self._give_most)
 
     def show_asked(self, asked: Asked, wrong: Mapping[str, str]) -> None:
         """The experiment; `wrong` has what is wrong with a key, by the key."""
@@ -79,6 +92,23 @@ class OftenCard(Card):
         order = asked.text("order")
         self.order.setCurrentIndex(names.index(order) if order in names else 0)
         self.limit.hold(asked.text("limit"))
+        self._show_until(asked, wrong.get("until", ""))
+
+    def _show_until(self, asked: Asked, wrong: str) -> None:
+        within, most = asked.until
+        shares = [share for share, _ in WITHIN]
+        texts = [f"no, do all {asked.number('attempts')}", *(text for _, text in WITHIN)]
+        if within and within not in shares:
+            texts.append(f"once all are within {within}")
+        if texts != [self.until.itemText(n) for n in range(self.until.count())]:
+            self.until.offer(texts)
+            self.until.setMinimumWidth(120)
+        at = shares.index(within) + 1 if within in shares else len(texts) - 1
+        self.until.setCurrentIndex(at if within else 0)
+        self.most.setVisible(bool(within))
+        self.most.hold(str(most))
+        self.most.entry.trouble(bool(wrong))
+        self.most.entry.setToolTip(wrong)
 
     def say(self, key: str, text: str) -> None:
         """A verdict under a field."""
@@ -102,3 +132,19 @@ class OftenCard(Card):
         name, text = ORDERS[number]
         if self._asked is not None and name != self._asked.text("order"):
             self._edits.put(f"order: {text}", "order", name)
+
+    def _until(self, number: int) -> None:
+        if self._asked is None:
+            return
+        within, most = self._asked.until
+        if number == 0:
+            if within:
+                self._edits.take_out("do all attempts", "until")
+        elif number <= len(WITHIN) and WITHIN[number - 1][0] != within:
+            share = WITHIN[number - 1][0]
+            most = max(most, self._asked.number("attempts") + 2)
+            self._edits.until(f"repeat until all are within {share}", share, most)
+
+    def _give_most(self, value: object) -> None:
+        if self._asked is not None and isinstance(value, int):
+            self._edits.until(f"repeat {value} times at most", self._asked.until[0], value)

@@ -71,10 +71,12 @@ def forecast(experiment: Experiment, known: Basis | None) -> Forecast | None:
         return None
     low = high = 0.0
     lines = dict.fromkeys(experiment.lines, 0.0)
+    fewest = dict(design.cells(experiment, least=True))
     for treatment, count in wanted.items():
         least, most = times[treatment]
-        low, high = low + count * least, high + count * most
-        lines[treatment.line] += count * (least + most) / 2
+        least, most = fewest[treatment] * least, count * most
+        low, high = low + least, high + most
+        lines[treatment.line] += (least + most) / 2
     return Forecast(low, high, known.text, lines)
 
 
