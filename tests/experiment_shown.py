@@ -125,11 +125,16 @@ class Shown(QMainWindow):
         self._top.show_theme()
         self._status.say("ok", "Every change on a host is a lease: it is undone when BranchLab is gone", "")
         self.page.shown.connect(self._tell)
+        self.page.explained.connect(self._explain)
+        self.topics: list[object] = []
         self._tell()
 
     def _tell(self, _name: object = "") -> None:
         trials = self.page.trials
         self._navigation.buttons["experiment"].tell(str(trials) if trials is not None else "")
+
+    def _explain(self, topic: object) -> None:
+        self.topics.append(topic)
 
     def resizeEvent(self, event: QResizeEvent) -> None:  # noqa: N802
         self._navigation.narrow(self.width() < SMALL_WIDTH)

@@ -371,7 +371,7 @@ def test_lines_may_be_repeated_until_they_are_stable(opened: Open) -> None:
     assert first(window)["until"] == {"within": "5 %", "at_most": 12}
     assert window.document.undoes == "repeat until all are within 5 %"
     assert window.page.beside.start.word == "Run up to 1,080 trials"
-    assert window.page.beside.cells.text().startswith("90 cells × 4 to 12 attempts, as all need.")
+    assert window.page.beside.cells.text().startswith("90 cells × 4 to 12 attempts, until they are stable.")
     retype(often.most.entry, "4")
     assert window.page.experiment is None
     assert any("write at_most = 10" in text for _, text, _ in window.page.beside._said)
@@ -519,6 +519,24 @@ def test_experiments_are_duplicated_renamed_chosen_and_removed(opened: Open) -> 
     page.add()
     assert page.trials == 2 * 2 * 4 * 4
     assert page.head.title.text() == "New experiment"
+
+
+def test_undo_of_a_copy_shows_what_was_copied(opened: Open) -> None:
+    window = opened()
+    press(window.page.duplicates)
+    window.document.undo()
+    assert window.page.head.title.text() == "Do we need the proxy?"
+    window.document.redo()
+    window.page.choose("Quick look")
+    window.page.add()
+    window.document.undo()
+    assert window.page.head.title.text() == "Quick look"
+
+
+def test_what_the_states_mean_can_be_asked_for(opened: Open) -> None:
+    window = opened()
+    press(window.page.states.why)
+    assert window.topics == ["states"]
 
 
 def test_a_name_that_is_taken_is_refused(opened: Open) -> None:

@@ -239,7 +239,7 @@ def sentence(size: Size) -> str:
         else f"The first {size.warm_up} of each are warm-up"
     )
     if several:
-        return f"{told}, as all need. {first}."
+        return f"{told}, until they are stable. {first}."
     return f"{told}. {first}: {words.count(size.counted)} {'is' if size.counted == 1 else 'are'} counted."
 
 

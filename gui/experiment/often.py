@@ -15,7 +15,7 @@ from gui.theme.look import Look
 from gui.widgets.basic import Card, Choice, Label, row
 
 ORDERS = (("blocks", "blocks, shuffled"), ("published", "as published in 2008"))
-WITHIN = tuple((f"{share} %", f"once all are within {share} %") for share in (10, 5, 2))
+WITHIN = tuple((f"{share} %", f"within ± {share} %") for share in (10, 5, 2))
 MOST = 1000
 
 
@@ -99,7 +99,7 @@ class OftenCard(Card):
         shares = [share for share, _ in WITHIN]
         texts = [f"no, do all {asked.number('attempts')}", *(text for _, text in WITHIN)]
         if within and within not in shares:
-            texts.append(f"once all are within {within}")
+            texts.append(f"within ± {within}")
         if texts != [self.until.itemText(n) for n in range(self.until.count())]:
             self.until.offer(texts)
             self.until.setMinimumWidth(120)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 
-from PySide6.QtCore import QEvent, QObject, Qt, Signal
-from PySide6.QtGui import QFocusEvent, QKeyEvent, QKeySequence, QResizeEvent, QShortcut
+from PySide6.QtCore import QEvent, QMetaMethod, QObject, Qt, Signal
+from PySide6.QtGui import QFocusEvent, QKeyEvent, QKeySequence, QResizeEvent, QShortcut, QShowEvent
 from PySide6.QtWidgets import QApplication, QFrame, QLineEdit, QMenu, QScrollArea, QWidget
 
 from gui.document import Document
@@ -48,7 +48,7 @@ class ExperimentPage(QWidget):
     def __init__(self, look: Look, document: Document) -> None:
         super().__init__()
         self._look, self._document = look, document
-        self._name = ""
+        self._name, self._before, self._count = "", "", 0
         self._asked: Asked | None = None
         self._outlook: Outlook | None = None
         self._busy = ""
@@ -117,9 +117,9 @@ class ExperimentPage(QWidget):
     def add(self) -> None:
         """A new experiment, shown."""
         name = free_name(NEW, self._names())
-        self._name = name
+        self._before, self._name = self._name, name
         if not self.edits.add(name):
-            self._name = ""
+            self._name = self._before
         self._show()
 
     def duplicate(self) -> None:
@@ -127,7 +127,7 @@ class ExperimentPage(QWidget):
         if self._asked is None:
             return
         name, copied = self._asked.name, free_name(f"{self._asked.name}, copy", self._names())
-        self._name = copied
+        self._before, self._name = name, copied
         if not self.edits.duplicate(name, copied):
             self._name = name
         self._show()
@@ -135,6 +135,7 @@ class ExperimentPage(QWidget):
     def remove(self) -> None:
         """Take the experiment out; Ctrl Z brings it back."""
         if self._asked is not None:
+            self._before = ""
             self.edits.remove(self._asked.name)
 
     def rename(self) -> None:
@@ -210,14 +211,18 @@ class ExperimentPage(QWidget):
         return [one.name for one in asked.experiments(self._document.draft)]
 
     def _found(self) -> Asked | None:
-        """The one of that name; where it was renamed or undone, the one in its place."""
+        """The one of that name. Where it was renamed, the one in its place; where adding it was taken back, the one
+        that was shown before."""
         every = asked.experiments(self._document.draft)
+        fewer, self._count = len(every) < self._count, len(every)
         if not every:
             return None
-        at = self._asked.place if self._asked is not None else 0
+        at = self._asked.place if self._asked is not None and self._name else 0
         named = [one for one in every if one.name == self._name]
+        if not named and fewer:
+            named = [one for one in every if one.name == self._before]
         same = [one for one in named if one.place == at]
-        return (same or named or [every[min(at if self._name else 0, len(every) - 1)]])[0]
+        return (same or named or [every[min(at, len(every) - 1)]])[0]
 
     def _show(self) -> None:
         found = self._found()
@@ -329,7 +334,7 @@ class ExperimentPage(QWidget):
         focus = QApplication.focusWidget()
         table = self.lines.table
         if focus is table and table.currentIndex().isValid():
-            table.edit(table.currentIndex())
+            table.begin_edit()
         else:
             self.rename()
 
@@ -347,6 +352,10 @@ class ExperimentPage(QWidget):
         """Scroll to what the keyboard came to."""
         if now is not None and self._scroll.isAncestorOf(now) and now is not self.lines.table:
             self._scroll.ensureWidgetVisible(now, 0, 24)
+
+    def showEvent(self, event: QShowEvent) -> None:
+        super().showEvent(event)
+        self.states.offer_help(self.isSignalConnected(QMetaMethod.fromSignal(self.explained)))
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
         if event.type() == QEvent.Type.Wheel:  # a wheel that turns over a list box scrolls the page

@@ -43,13 +43,19 @@ class StatesCard(Card):
         self.why.setAccessibleName("What the proxy states mean, drawn")
         self.why.clicked.connect(self.explained)
         head = row(None, Label(look, "With which proxy states", 13, 600), -1, self.why, spacing=10)
-        head.addWidget(Label(look, "F1", 12, 400, "accent"))
+        self._key = Label(look, "F1", 12, 400, "accent")
+        head.addWidget(self._key)
         self.column.addLayout(head)
         self._grid = QGridLayout()
         self._grid.setSpacing(8)
         self.another = Another(look)
         self.another.wanted.connect(self._add)
         self.column.addLayout(self._grid)
+
+    def offer_help(self, there: bool) -> None:
+        """The way to what the states mean, where there is one."""
+        self.why.setVisible(there)
+        self._key.setVisible(there)
 
     def show_asked(self, asked: Asked) -> None:
         """The experiment's states; another one than those four stays here, to be asked for again."""

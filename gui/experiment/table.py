@@ -93,7 +93,7 @@ class Lines(QAbstractTableModel):
 
     def show_lines(self, lines: Sequence[LineAsked]) -> None:
         """Other lines."""
-        if len(lines) == len(self.lines):
+        if lines and len(lines) == len(self.lines):
             self.lines = lines
             self.dataChanged.emit(self.index(0, 0), self.index(len(lines) - 1, AWAY))
         else:
@@ -410,9 +410,15 @@ class LinesView(QTableView):
         column = at.column() + step
         if column in _EDITED:
             self.go(at.row(), column)
-            self.edit(self.currentIndex())
+            self.begin_edit()
         else:
             self.setFocus()
+
+    def begin_edit(self) -> None:
+        """Edit the cell where the keyboard is, unless one is being edited."""
+        at = self.currentIndex()
+        if at.isValid() and self.state() != QAbstractItemView.State.EditingState:
+            self.edit(at, QAbstractItemView.EditTrigger.AllEditTriggers, None)
 
     def copy(self) -> None:
         """The table to the clipboard."""
@@ -455,7 +461,7 @@ class LinesView(QTableView):
             if at.column() == AWAY:
                 self.removed.emit(at.row())
             elif at.column() in _EDITED:
-                self.edit(at)
+                self.begin_edit()
         else:
             super().keyPressEvent(event)
 
