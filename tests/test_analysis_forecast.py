@@ -67,7 +67,7 @@ def test_an_earlier_run_of_the_same_data_is_learned_from() -> None:
         pass
     found = forecast.forecast(experiment, forecast.basis(experiment))
     assert found is not None
-    assert "as measured in run " in found.basis
+    assert "estimated from run " in found.basis
     more = forecast.forecast(small(attempts=6), forecast.basis(experiment))
     assert more is not None
     assert more.low_s == pytest.approx(2 * found.low_s)

@@ -19,6 +19,7 @@ from gui.experiment.asked import experiments
 from gui.experiment.commands import CommandsDialog
 from gui.experiment.states import title
 from gui.experiment.table import AWAY, DELAY, JITTER, LINE, LOSS, PRICE, ROW
+from gui.help.topics import TOPICS
 from lab import design
 from lab.errors import BadInput
 from lab.model import DISABLED, Experiment, Line, ProxyState
@@ -537,6 +538,9 @@ def test_what_the_states_mean_can_be_asked_for(opened: Open) -> None:
     window = opened()
     press(window.page.states.why)
     assert window.topics == ["states"]
+    keys = {topic.key for topic in TOPICS}
+    cards = (window.page.states, window.page.lines, window.page.often)
+    assert {card.property("help") for card in cards} <= keys
 
 
 def test_a_name_that_is_taken_is_refused(opened: Open) -> None:

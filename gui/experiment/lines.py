@@ -31,6 +31,7 @@ class LinesCard(Card):
         self._edits = edits
         self._asked: Asked | None = None
         self._presets = presets.presets()
+        self.setProperty("help", "line")
         head = row(None, Label(look, "Over which lines", 13, 600), -1, spacing=6)
         head.addWidget(Label(look, "Presets", 12, 400, "text2"))
         self.preset_buttons: dict[str, Button] = {}

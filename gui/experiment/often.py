@@ -26,6 +26,7 @@ class OftenCard(Card):
         super().__init__(margins=(14, 10, 14, 12))
         self._edits = edits
         self._asked: Asked | None = None
+        self.setProperty("help", "warm-up")
         self.column.addWidget(Label(look, "How often", 13, 600))
         self.attempts = Field(
             look,

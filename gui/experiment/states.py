@@ -39,6 +39,7 @@ class StatesCard(Card):
         self._asked: Asked | None = None
         self._others: set[float] = set()
         self.cards: dict[ProxyState, StateCard] = {}
+        self.setProperty("help", "states")
         self.why = Button(look, "what they mean, drawn", "link", height=20)
         self.why.setAccessibleName("What the proxy states mean, drawn")
         self.why.clicked.connect(self.explained)

@@ -111,7 +111,7 @@ class _Measured:
 
     @property
     def text(self) -> str:
-        return f"as measured in run {self.live.run}"
+        return f"estimated from run {self.live.run}"
 
     def trials(self, wanted: Mapping[Treatment, int]) -> Mapping[Treatment, tuple[float, float]] | None:
         found = {one: seconds for one in wanted if (seconds := self.live.expected_s(one)) is not None}
