@@ -59,7 +59,10 @@ def _attempts(asked: Asked, edits: Edits) -> list[Doubt]:
     found = []
     if 0 < attempts - warm_up < 3:
         wanted, count = warm_up + 3, attempts - warm_up
-        text = f"Only {NUMBERS[count]} of each cell {'is' if count == 1 else 'are'} counted. A verdict needs three."
+        counted = f"only {NUMBERS[count]} of each cell"
+        told = f"{counted} {'is' if count == 1 else 'are'} counted"
+        told = f"a line may end with {counted} counted" if asked.until[0] else told
+        text = f"{told[:1].upper()}{told[1:]}. A verdict needs three."
         do = lambda: edits.put(f"make {wanted} attempts per cell", "attempts", wanted)  # noqa: E731
         found.append(Doubt(text, f"Make it {wanted} attempts", do))
     if warm_up == 0:
@@ -80,6 +83,8 @@ def _lines(asked: Asked, edits: Edits) -> list[Doubt]:
         count = len(limited)
         many = NUMBERS[count] if count < len(NUMBERS) else str(count)
         text = f"None of the {many} lines has a delay. Real ones do."
+        if count == 2:
+            text = "Neither line has a delay. Real ones do."
         if count == 1:
             text = "The line has no delay. Real ones have one."
 
