@@ -18,6 +18,7 @@ from lab.errors import AgentRefused, BadInput, HostTrouble, LabError, Stopped
 from lab.events import (
     Event,
     LineProved,
+    LineSettled,
     Outcome,
     RunFinished,
     RunStarted,
@@ -41,7 +42,7 @@ if TYPE_CHECKING:
     from lab.store import Head
     from lab.testbed import Testbed
 
-ANSWERING = (RunStarted, ToolMeasured, LineProved, TrialFinished, RunFinished)
+ANSWERING = (RunStarted, ToolMeasured, LineProved, LineSettled, TrialFinished, RunFinished)
 """Events from which the answers are made."""
 
 

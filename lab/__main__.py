@@ -136,12 +136,13 @@ def check(
 def plan(parts: Parts, profile_path: str, experiment_name: str | None, changes: bool) -> None:
     """Print the trials, the commands on each host and how long it will take. Changes nothing."""
     from lab import units
-    from lab.cli import estimate, tables
+    from lab.analysis import forecast
+    from lab.cli import tables
 
     profile = _loaded(profile_path)
     experiment = _chosen(profile, experiment_name)
     trials = _planned(experiment)
-    known = estimate.estimate(experiment, trials)
+    known = forecast.forecast(experiment, forecast.basis(experiment))
     duration = f"{units.coming_text(known.low_s, known.high_s)} ({known.basis})" if known else ""
     if changes:
         click.echo(parts.changes(profile.lab, experiment, duration), nl=False)

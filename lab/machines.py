@@ -73,6 +73,8 @@ class _Rig:
     crossing: dict[str, int] = field(default_factory=dict)
     """operation -> bytes that one untimed run of it moved over the line, both ways"""
     held: Held | None = None
+    limit_s: float | None = None
+    """the longest that a trial's command may take, where the experiment says it"""
 
 
 class Machines:
@@ -195,7 +197,13 @@ class Machines:
             yield Noted(text=text, grade="warn")
         yield from self.account()
         rig = _Rig(
-            hosts=hosts, client=workplace.client, line=line, meter=meter, workplace=workplace, fullness=None
+            hosts=hosts,
+            client=workplace.client,
+            line=line,
+            meter=meter,
+            workplace=workplace,
+            fullness=None,
+            limit_s=experiment.limit_s,
         )
         self._open = rig
         if any(state.enabled for state in experiment.states):
@@ -382,6 +390,8 @@ class Machines:
         return "; ".join(f"{name}: {word['why']}" for name, word in words.items() if not word["quiet"])
 
     def _limit_s(self, rig: _Rig, trial: Trial) -> float:
+        if rig.limit_s is not None:
+            return rig.limit_s
         line = trial.treatment.line
         slower = min(line.upload_bps or 10**9, line.download_bps or 10**9)
         # Without a fill nothing is known of an operation's volume but the data set's size.
