@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from gui import words
 from gui.actions import Action
-from gui.telling import PLACES, RESULTS
+from gui.telling import EXPERIMENT, PLACES, RESULTS
 
 if TYPE_CHECKING:
     from gui.main_window import MainWindow
@@ -30,6 +30,10 @@ def doable(window: MainWindow) -> list[Action]:
     else:
         made += [*_with_the_lab(window), *_opening(window)]
     made += with_the_profile(window)
+    made += [
+        Action("Experiment", name, icon, _there(window, EXPERIMENT, do))
+        for name, icon, do in window.experiment_page.doable()
+    ]
     if window.summary is not None:
         made += _with_results(window)
     dark = window.dark
@@ -79,14 +83,14 @@ def _opening(window: MainWindow) -> Iterator[Action]:
 def _with_results(window: MainWindow) -> Iterator[Action]:
     results = window.results_page
     for name, icon, do in results.doable():
-        yield Action("Results", name, icon, _there(window, do))
+        yield Action("Results", name, icon, _there(window, RESULTS, do))
     if results.export.isEnabled():
         yield Action("Results", "Export the run …", "export", results.exported.emit)
 
 
-def _there(window: MainWindow, do: Callable[[], None]) -> Callable[[], None]:
+def _there(window: MainWindow, page: str, do: Callable[[], None]) -> Callable[[], None]:
     def shown() -> None:
-        window.show_page(RESULTS)
+        window.show_page(page)
         do()
 
     return shown

@@ -26,6 +26,7 @@ from gui.deeds import Deeds
 from gui.doable import doable, with_the_profile
 from gui.document import Document
 from gui.doors import Doors, OpenedProfile, OpenedRun, planned
+from gui.experiment.page import ExperimentPage
 from gui.help.page import HelpPage, topic_of
 from gui.jobs import Jobs
 from gui.lab.page import LabPage
@@ -38,7 +39,7 @@ from gui.run.page import RunPage
 from gui.runs import Runs
 from gui.settings.page import SettingsPage
 from gui.start.page import StartPage
-from gui.telling import HELP, LAB, PLACES, RESULTS, RUN, SETTINGS
+from gui.telling import EXPERIMENT, HELP, LAB, PLACES, RESULTS, RUN, SETTINGS
 from gui.theme import sheet
 from gui.theme.look import Look, system_palette
 from gui.widgets.basic import column, row
@@ -227,10 +228,12 @@ class MainWindow(QMainWindow):
         self._banner = Banner(look)
         self.start_page, self.lab_page = StartPage(look), LabPage(look)
         self.run_page, self.results_page = RunPage(look), ResultsPage(look)
+        self.experiment_page = ExperimentPage(look, self.document)
         self.help_page, self.settings_page = HelpPage(look), SettingsPage(look)
         self._pages: dict[str, QWidget] = {
             START: self.start_page,
             LAB: self.lab_page,
+            EXPERIMENT: self.experiment_page,
             RUN: self.run_page,
             RESULTS: self.results_page,
             HELP: self.help_page,
@@ -239,6 +242,7 @@ class MainWindow(QMainWindow):
         self._heads: dict[str, Head | StartPage] = {
             START: self.start_page,
             LAB: self.lab_page.head,
+            EXPERIMENT: self.experiment_page.head,
             RUN: self.run_page.head,
             RESULTS: self.results_page.head,
             HELP: self.help_page.head,
@@ -304,6 +308,11 @@ class MainWindow(QMainWindow):
         self.start_page.recent.connect(self.open_run)
         self.lab_page.run.connect(self.start_run)
         self.lab_page.wanted.connect(self._home)
+        self.experiment_page.run.connect(self.start_run)
+        self.experiment_page.shown.connect(self._experiment_shown)
+        self.experiment_page.wanted.connect(self._home)
+        self.experiment_page.explained.connect(self._explain)
+        self.experiment_page.crashed.connect(self._reporter.take)
         self.run_page.wanted.connect(partial(self.show_page, LAB))
         self.run_page.stopped.connect(self._ask_stop)
         self.run_page.cancelled.connect(self._preparing.cancel)
@@ -376,6 +385,7 @@ class MainWindow(QMainWindow):
             self.start_run(opened.profile.experiment(then.experiment), then.record, then.agreed)
         else:
             self.lab_page.choose(then.experiment or "")
+            self.experiment_page.choose(then.experiment or "")
             self.show_page(LAB)
 
     def _edited(self) -> None:
@@ -466,6 +476,7 @@ class MainWindow(QMainWindow):
         self.run_page.redraw()
         if self.live.outcome is Outcome.FAILED:
             self._tell(Trouble(title=self.live.reason or "The run failed.", text=self.live.advice))
+        self.experiment_page.refresh()  # there is a run more to learn times from
         self.finished.emit(self._outcome)
         if self.document.profile is not None and self.document.profile.lab != self._lab:
             self._edited()  # what was edited meanwhile
@@ -518,9 +529,17 @@ class MainWindow(QMainWindow):
         self._tell_frame()
 
     def _tell_frame(self) -> None:
+        self.experiment_page.hold("A run is going." if self.running or self.looking else "")
         shown = self.lab_page.shown
         telling.top_bar(self._top, self.live, shown, past=self._past)
-        telling.navigation(self._navigation, self.live, shown, self.summary, past=self._past)
+        telling.navigation(
+            self._navigation,
+            self.live,
+            shown,
+            self.summary,
+            past=self._past,
+            trials=self.experiment_page.trials,
+        )
         telling.status_bar(self._status, self.live)
 
     # asking -------------------------------------------------------------------------------------------------
@@ -559,7 +578,12 @@ class MainWindow(QMainWindow):
         self._dirty = True
 
     def _run_key(self) -> None:
-        if not self.running:
+        if self.running:
+            return
+        shown = self.experiment_page.experiment if self._page == EXPERIMENT else None
+        if shown is not None:
+            self.start_run(shown)
+        else:
             self.show_page(LAB)
             self.lab_page.start.click()
 
@@ -578,9 +602,15 @@ class MainWindow(QMainWindow):
 
     def _help(self) -> None:
         """At the topic of what has the focus."""
-        topic = topic_of(QApplication.focusWidget())
+        self._explain(topic_of(QApplication.focusWidget()))
+
+    def _explain(self, topic: str) -> None:
         self.show_page(HELP)
         self.help_page.show_topic(topic)
+
+    def _experiment_shown(self, name: str) -> None:
+        self.lab_page.choose(name)
+        self._dirty = True
 
     def _follow_system(self) -> None:
         if self.settings_page.settings.theme == "system":
