@@ -11,6 +11,7 @@ from gui.actions import Action
 from gui.telling import PLACES, RESULTS
 
 if TYPE_CHECKING:
+    from gui.lab.page import LabPage
     from gui.main_window import MainWindow
 
 
@@ -48,7 +49,20 @@ def _with_the_lab(window: MainWindow) -> Iterator[Action]:
             yield Action("Lab", "Provision: install what is missing …", "stack", page.provided.emit)
             yield Action("Lab", "Take installed packages away …", "trash", page.unprovided.emit)
         yield Action("Lab", again, "x" if page.checking else "arrows-clockwise", page.check.click, "F5")
+        yield from _by_hand(page)
         yield Action("Lab", "Take everything back", "arrow-counter-clockwise", page.taken_back.emit)
+
+
+def _by_hand(page: LabPage) -> Iterator[Action]:
+    """What can be done to the lab without a run, or ended of it."""
+    if page.hand.deed:
+        name = "Take the line back" if page.hand.line is not None else "Cancel what is done by hand"
+        yield Action("Lab", name, "x", page.hand_left.emit)
+        return
+    if page.experiment is not None and any(host.cached for host in page.know().hosts):
+        yield Action("Lab", "Fill the cache", "stack", page.fill)
+        yield Action("Lab", "Purge the cache …", "trash", page.purge)
+    yield Action("Lab", "Apply a line …", "arrows-left-right", page.show_line)
 
 
 def with_the_profile(window: MainWindow) -> Iterator[Action]:
