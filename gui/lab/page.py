@@ -183,6 +183,7 @@ class LabPage(QWidget):
     def say_by_hand(self, going: str) -> None:
         """Say how far something by hand is; an empty text: not under way."""
         self._going = going
+        self._tell_hand()
         self._refresh_check()
         self._offer_packages(self._live.running)
         self._say()
