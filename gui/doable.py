@@ -35,6 +35,7 @@ def doable(window: MainWindow) -> list[Action]:
     dark = window.dark
     name = "Light colours" if dark else "Dark colours"
     made.append(Action("Window", name, "sun" if dark else "moon", window.swap_theme))
+    made.append(Action("Window", "Forget remembered passwords", "key", window.forget_passwords))
     return made
 
 

@@ -275,11 +275,25 @@ class Doors:
         for attempt in range(TRIES):
             try:
                 enter()
+                self._remember()
                 break
             except (PasswordRefused, LoginPasswordRefused, RepositoryPasswordRefused, TookTooLong) as error:
                 if attempt == TRIES - 1 or self.person is None:
                     raise
                 self.person.notice = f"{error}. This is try {attempt + 2} of {TRIES}."
+
+    def _remember(self) -> None:
+        """Put what the person wanted remembered, and was right, into the keyring; say so where it is not taken."""
+        passwords = self.passwords()
+        for one in passwords.taken():
+            if one.wished and not passwords.remember(one.target, one.kind) and self.person is not None:
+                self.person.not_remembered(one.what)
+
+    def forget_passwords(self) -> Iterator[tuple[str, ...] | None]:
+        """Take out of the keyring what BranchLab put there: the names of it, None where no keyring answers."""
+        from lab import credentials
+
+        yield credentials.forget()
 
     def check(
         self,

@@ -179,6 +179,10 @@ class MainWindow(QMainWindow):
         """The other palette."""
         self._look.use("light" if self.dark else "dark")
 
+    def forget_passwords(self) -> None:
+        """Take out of the system keyring what BranchLab put there, and say what that was."""
+        self._jobs.do(self._doors.forget_passwords(), self._forgotten)
+
     def show_page(self, key: str) -> None:
         """Show a page."""
         self._page = key
@@ -511,6 +515,9 @@ class MainWindow(QMainWindow):
     def _export(self, target: Path) -> None:
         if self.run_path is not None:
             self._jobs.do(self._doors.export(self.run_path, target), self._exported)
+
+    def _forgotten(self, names: Sequence[str] | None) -> None:
+        self._tell(telling.forgotten(names))
 
     def _exported(self, path: Path) -> None:
         self._tell(Trouble(title=f"Written: {path}", grade="info"))

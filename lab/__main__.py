@@ -114,7 +114,11 @@ def check(
         if one.command:
             click.echo(f"           {plain(one.command)}")
     wrong = sum(not one.ok for one in found)
-    click.echo(f"{wrong} of {len(found)} are not as a run needs them" if wrong else "everything is there")
+    from lab import asking
+
+    asks = [one.asks for one in found if one.asks]
+    said = f"{wrong} of {len(found)} are not as a run needs them" if wrong else "everything is there"
+    click.echo(said + (f"; a run would ask: {asking.flag(asks)}" if asks else ""))
     sys.exit(HOST_TROUBLE if wrong else DONE)
 
 
@@ -413,6 +417,15 @@ def forget(parts: Parts, profile_path: str) -> None:
     for host, removed in parts.forget(_loaded(profile_path).lab).items():
         for text in removed or ("nothing was left",):
             click.echo(f"{host}: {text}")
+
+
+@cli.command()
+@click.option("--forget", "forgetting", is_flag=True, help="Take them out of the keyring.")
+def passwords(forgetting: bool) -> None:
+    """Name the passwords that BranchLab remembered in the system keyring; never the passwords themselves."""
+    from lab.cli import passwords as kept
+
+    click.echo(kept.forgotten() if forgetting else kept.remembered())
 
 
 @cli.command()

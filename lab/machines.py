@@ -449,7 +449,13 @@ def check(
     except LabError as error:
         return (*found, Checked(error.host or lab.name, False, str(error), error.advice))
     asked = [
-        Checked(one.host, True, f"a run would ask ({asking.flag([one.kind])}): {one.text}")
+        Checked(
+            one.host,
+            True,
+            f"a run would ask ({asking.flag([one.kind])}): {one.text}",
+            f"Agree when asked; where nobody watches, {asking.flag([one.kind])}, or the run is refused.",
+            asks=one.kind,
+        )
         for one in questions
     ]
     cold = [

@@ -26,7 +26,7 @@ from gui.run.output import ACCOUNT
 from gui.taking_back import summary
 from gui.widgets.basic import Check, Label
 from lab import colour, palette
-from lab.credentials import Passwords
+from lab.credentials import Passwords, Remembered
 from lab.errors import AgentRefused, HostTrouble
 from lab.events import HostChanged
 from lab.live import Live
@@ -175,6 +175,45 @@ def test_a_password_is_hidden_until_it_is_asked_to_be_shown(made: Made, qtbot: Q
     assert dialog.give.isEnabled()
     dialog.reject()
     assert dialog.field.text() == ""
+
+
+@pytest.mark.parametrize("checked", [True, False])
+def test_a_password_is_remembered_only_where_it_was_asked_for(
+    made: Made, qtbot: QtBot, checked: bool
+) -> None:
+    dialog = PasswordDialog(made()._look, "Password of me@proxy:22: ", made(), keyring=True)
+    dialog.open()
+    assert not dialog.remember.isChecked()
+    assert "Otherwise kept in memory until BranchLab ends" in said(dialog)
+    dialog.field.setText("s3cret")
+    if checked:
+        qtbot.keyClick(dialog.remember, Qt.Key.Key_Space)
+    dialog.give.click()
+    assert dialog.answer == "s3cret"
+    assert isinstance(dialog.answer, Remembered) == checked
+
+
+def test_without_a_keyring_the_box_is_off_and_the_dialog_says_where_it_is(made: Made, qtbot: QtBot) -> None:
+    dialog = PasswordDialog(made()._look, "Password of me@proxy:22: ", made())
+    dialog.open()
+    assert dialog.remember.isVisible()
+    assert not dialog.remember.isEnabled()
+    assert "No system keyring answers on this machine: kept in memory until BranchLab ends" in said(dialog)
+    dialog.reject()
+
+
+def test_what_is_good_once_cannot_be_remembered(made: Made, qtbot: QtBot) -> None:
+    dialog = PasswordDialog(
+        made()._look, "proxy (me@proxy:22) asks: Verification code: ", made(), keyring=True
+    )
+    dialog.open()
+    assert not dialog.remember.isVisible()
+    assert "Used once, and not kept" in said(dialog)
+    dialog.reject()
+
+
+def said(dialog: PasswordDialog) -> str:
+    return " ".join(label.text() for label in dialog.findChildren(Label))
 
 
 # the key of a host ----------------------------------------------------------------------------------------------

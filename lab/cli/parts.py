@@ -50,6 +50,10 @@ class Checked(Protocol):
     def grade(self) -> str:
         """ok, warn or trouble."""
 
+    @property
+    def asks(self) -> str:
+        """The kind of what a run would have to be agreed to; empty where it is nothing of the sort."""
+
 
 class Told(Protocol):
     """What is said of one host, line by line."""

@@ -239,7 +239,7 @@ class Fullness:
             host=self._host,
             tried="ran the operation through the proxy with the limit lifted, then listed the cache",
             advice="Likely reasons: the cache is for another port, its largest file is too small, reading"
-            " needs a password, the address is https, or the server forbids storing.",
+            " needs a password, the address is https, the server forbids storing, or the disk of the cache is full.",
         )
 
     def standing(self, stop: Stop) -> tuple[dict[str, dict[str, Any]], int]:
