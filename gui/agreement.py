@@ -42,7 +42,6 @@ class AgreementDialog(Dialog):
             f"Nothing was changed so far. What you agree to holds for this {deed.split()[0].lower()} only.",
             grade=marks.WARN,
         )
-        self.answer = True
         self.checks: list[Check] = []
         inside = QWidget()
         inside.setObjectName("scrolled")
@@ -78,6 +77,11 @@ class AgreementDialog(Dialog):
         self.checks.append(check)
         listed_here.addWidget(check)
         listed.addLayout(listed_here)  # type: ignore[attr-defined]
+
+    def accept(self) -> None:
+        """Everything was agreed to."""
+        self.answer = True
+        super().accept()
 
     def _checked(self) -> None:
         agreed = all(check.isChecked() for check in self.checks)

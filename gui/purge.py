@@ -124,7 +124,7 @@ class PurgeDialog(Dialog):
                 listed.addWidget(rule())
             line = row(None, spacing=10, margins=(0, 5, 0, 5))
             label = Label(look, name, 12, 400, "text2")
-            label.setFixedWidth(80)
+            label.setFixedWidth(look.px(84))
             line.addWidget(label, 0, Qt.AlignmentFlag.AlignTop)
             line.addWidget(value, 1)
             listed.addLayout(line)

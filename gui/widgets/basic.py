@@ -369,10 +369,13 @@ class Segments(QFrame):
 
     def choose(self, word: str) -> None:
         """Check a word without telling; none, where it is no word of these."""
-        self._group.setExclusive(False)
-        for button in self._group.buttons():
-            button.setChecked(button.text() == word)
-        self._group.setExclusive(True)
+        known = [button for button in self._group.buttons() if button.text() == word]
+        for button in known:  # the group lets go of the others, and of their place among those that Tab reaches
+            button.setChecked(True)
+        if not known and (checked := self._group.checkedButton()) is not None:
+            self._group.setExclusive(False)
+            checked.setChecked(False)
+            self._group.setExclusive(True)
 
     def _clicked(self, number: int) -> None:
         self.chosen.emit(self._group.button(number).text())
