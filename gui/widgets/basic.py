@@ -370,7 +370,9 @@ class Segments(QFrame):
     def choose(self, word: str) -> None:
         """Check a word without telling; none, where it is no word of these."""
         known = [button for button in self._group.buttons() if button.text() == word]
-        for button in known:  # the group lets go of the others, and of their place among those that Tab reaches
+        for (
+            button
+        ) in known:  # the group lets go of the others, and of their place among those that Tab reaches
             button.setChecked(True)
         if not known and (checked := self._group.checkedButton()) is not None:
             self._group.setExclusive(False)
