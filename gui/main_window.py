@@ -8,7 +8,15 @@ from functools import partial
 from pathlib import Path
 
 from PySide6.QtCore import QPoint, Qt, QTimer, Signal
-from PySide6.QtGui import QCloseEvent, QDragEnterEvent, QDropEvent, QKeySequence, QResizeEvent, QShortcut
+from PySide6.QtGui import (
+    QCloseEvent,
+    QDragEnterEvent,
+    QDropEvent,
+    QGuiApplication,
+    QKeySequence,
+    QResizeEvent,
+    QShortcut,
+)
 from PySide6.QtWidgets import QApplication, QMainWindow, QMenu, QStackedWidget, QWidget
 
 from gui import telling
@@ -18,6 +26,7 @@ from gui.deeds import Deeds
 from gui.doable import doable, with_the_profile
 from gui.document import Document
 from gui.doors import Doors, OpenedProfile, OpenedRun, planned
+from gui.help.page import HelpPage, topic_of
 from gui.jobs import Jobs
 from gui.lab.page import LabPage
 from gui.opening import Opening, Then
@@ -27,10 +36,11 @@ from gui.report import Banner, DefectDialog, Reporter, Trouble
 from gui.results.page import ResultsPage
 from gui.run.page import RunPage
 from gui.runs import Runs
+from gui.settings.page import SettingsPage
 from gui.start.page import StartPage
-from gui.telling import LAB, PLACES, RESULTS, RUN
+from gui.telling import HELP, LAB, PLACES, RESULTS, RUN, SETTINGS
 from gui.theme import sheet
-from gui.theme.look import Look
+from gui.theme.look import Look, system_palette
 from gui.widgets.basic import column, row
 from gui.widgets.focus import next_part
 from gui.widgets.frame import (
@@ -56,6 +66,7 @@ from lab.events import (
 )
 from lab.live import Live
 from lab.model import Experiment, Lab
+from lab.settings import Settings
 
 log = logging.getLogger(__name__)
 
@@ -113,6 +124,8 @@ class MainWindow(QMainWindow):
     def settle(self) -> None:
         """What can wait until the window was painted: plots, and the list of runs."""
         self.run_page.traffic.ready()
+        self.settings_page.read()
+        self._look.motion = self.settings_page.settings.motion
         self._recent()
 
     def open_profile(self, path: Path, *, experiment: str | None = None, run: bool = False,
@@ -177,7 +190,12 @@ class MainWindow(QMainWindow):
 
     def swap_theme(self) -> None:
         """The other palette."""
-        self._look.use("light" if self.dark else "dark")
+        self.settings_page.use_theme("light" if self.dark else "dark")
+
+    def use_settings(self, held: Settings) -> None:
+        """Look as it is set."""
+        self._look.motion = held.motion
+        self._look.use(system_palette() if held.theme == "system" else held.theme)
 
     def forget_passwords(self) -> None:
         """Take out of the system keyring what BranchLab put there, and say what that was."""
@@ -209,17 +227,22 @@ class MainWindow(QMainWindow):
         self._banner = Banner(look)
         self.start_page, self.lab_page = StartPage(look), LabPage(look)
         self.run_page, self.results_page = RunPage(look), ResultsPage(look)
+        self.help_page, self.settings_page = HelpPage(look), SettingsPage(look)
         self._pages: dict[str, QWidget] = {
             START: self.start_page,
             LAB: self.lab_page,
             RUN: self.run_page,
             RESULTS: self.results_page,
+            HELP: self.help_page,
+            SETTINGS: self.settings_page,
         }
         self._heads: dict[str, Head | StartPage] = {
             START: self.start_page,
             LAB: self.lab_page.head,
             RUN: self.run_page.head,
             RESULTS: self.results_page.head,
+            HELP: self.help_page.head,
+            SETTINGS: self.settings_page.head,
         }
         self._stack = QStackedWidget()
         for page in self._pages.values():
@@ -290,9 +313,13 @@ class MainWindow(QMainWindow):
         self.run_page.results.connect(partial(self.show_page, RESULTS))
         self.results_page.opened.connect(self.opening.ask_run)
         self.results_page.exported.connect(self._ask_export)
+        self.settings_page.changed.connect(self.use_settings)
+        self.settings_page.told.connect(self._tell)
+        QGuiApplication.styleHints().colorSchemeChanged.connect(self._follow_system)
         self._look.changed.connect(self._dress)
         for number, place in enumerate(PLACES, 1):
             self._key(f"Alt+{number}", partial(self.show_page, place.key))
+        self._key("F1", self._help)
         self._key("F6", self._next_part)
         self._key("Ctrl+R", self._run_key)
         self._key("F5", self._check_key)
@@ -548,6 +575,16 @@ class MainWindow(QMainWindow):
 
     def _doable(self) -> list[Action]:
         return doable(self)
+
+    def _help(self) -> None:
+        """At the topic of what has the focus."""
+        topic = topic_of(QApplication.focusWidget())
+        self.show_page(HELP)
+        self.help_page.show_topic(topic)
+
+    def _follow_system(self) -> None:
+        if self.settings_page.settings.theme == "system":
+            self._look.use(system_palette())
 
     def _next_part(self) -> None:
         """F6: head, navigation, page, inspector."""

@@ -13,12 +13,14 @@ from lab.analysis.findings import NO_NUMBER
 from lab.analysis.summary import Summary
 from lab.live import Live
 
-LAB, RUN, RESULTS = "lab", "run", "results"
+LAB, RUN, RESULTS, HELP, SETTINGS = "lab", "run", "results", "help", "settings"
 """Keys of the pages in the navigation."""
 PLACES = (
     Place(LAB, "Lab", "tree-structure"),
     Place(RUN, "Run", "play-circle"),
     Place(RESULTS, "Results", "chart-line-up"),
+    Place(HELP, "Help", "question", group=2),
+    Place(SETTINGS, "Settings", "gear-six", group=2),
 )
 
 

@@ -7,7 +7,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from lab import asking, design, machines, units, vcs
+from lab import asking, design, machines, settings, units, vcs
 from lab.asking import Question
 from lab.credentials import Passwords
 from lab.errors import AgentRefused, BadInput, HostTrouble
@@ -16,7 +16,7 @@ from lab.model import AS_IT_IS, CHANGING, Cache, Experiment, Host, Lab, Line, Pr
 from lab.rig import checking, looking, peers, planning
 from lab.rig.consent import Consent
 from lab.rig.fullness import Fullness, Ours
-from lab.rig.hosts import LEASE_S, Connected, connected, only, owner, taken_back
+from lab.rig.hosts import Connected, connected, only, owner, taken_back
 from lab.rig.line import HeldLine
 from lab.rig.readback import Readback
 from lab.rig.workplace import Workplace
@@ -166,12 +166,13 @@ class Hands:
         experiment: Experiment | None = None,
         drivers: Path | None = None,
         *,
-        lease_s: float = LEASE_S,
+        lease_s: float | None = None,
         passwords: Passwords | None = None,
     ) -> None:
         self.lab, self.own = lab, machines.own(lab)
         self._wanted, self._drivers = experiment, drivers
-        self._lease_s, self._passwords = lease_s, passwords or Passwords()
+        self._lease_s = settings.lease_s() if lease_s is None else lease_s
+        self._passwords = passwords or Passwords()
         self._reached: tuple[Connected, ...] = ()
 
     def cut(self) -> None:

@@ -12,7 +12,7 @@ from pathlib import Path
 from time import monotonic
 from typing import Any
 
-from lab import agents, asking, units, vcs
+from lab import agents, asking, settings, units, vcs
 from lab.asking import Question
 from lab.credentials import Passwords
 from lab.errors import AgentRefused, ConnectionLost, HostLacks, HostTrouble, LabError, TrialFailed
@@ -34,7 +34,7 @@ from lab.rig.consent import Consent
 from lab.rig.doubts import doubts
 from lab.rig.fullness import Fullness
 from lab.rig.host_checks import Checked
-from lab.rig.hosts import LEASE_S, Connected, connected, everywhere, owner, taken_back
+from lab.rig.hosts import Connected, connected, everywhere, owner, taken_back
 from lab.rig.line import HeldLine
 from lab.rig.meter import LiveCounters, Meter, Reading
 from lab.rig.proofs import Evidence
@@ -79,7 +79,7 @@ class Machines:
     """`lab.testbed.Testbed` over the hosts of a profile.
 
     `drivers` is the folder of the user's own drivers; a change on a host outlives BranchLab by at most
-    `lease_s` seconds, and the few that its watcher takes. `agreed` is what a person agreed to of
+    `lease_s` seconds (None: as set), and the few that its watcher takes. `agreed` is what a person agreed to of
     `lab.asking.KINDS`, of what `look` found last (objects of a cache, queues); what else would touch other people's
     work is refused. In a lab that BranchLab made itself nobody else works, so nothing is.
     """
@@ -89,7 +89,7 @@ class Machines:
         lab: Lab,
         drivers: Path | None = None,
         *,
-        lease_s: float = LEASE_S,
+        lease_s: float | None = None,
         passwords: Passwords | None = None,
         agreed: frozenset[str] = frozenset(),
     ) -> None:
@@ -97,7 +97,7 @@ class Machines:
         self._consent = Consent(agreed, everything=own(lab))
         self._passwords = passwords
         self._drivers = drivers
-        self._lease_s = lease_s
+        self._lease_s = lease_s if lease_s is not None else settings.lease_s()
         self._open: _Rig | None = None
         self._lost = False
         self._reached: tuple[Connected, ...] = ()

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Self
 
 import platformdirs
 
-from lab import rows
+from lab import rows, settings
 from lab.errors import BadInput, LabError
 from lab.events import (
     Event,
@@ -88,8 +88,11 @@ class Head:
 
 
 def data_folder() -> Path:
-    """Where data lives: `BRANCHLAB_DATA`, else the platform's folder for user data. Not made here."""
-    named = os.environ.get("BRANCHLAB_DATA")
+    """Where data lives: `BRANCHLAB_DATA`, else what is set, else the platform's folder for user data. Not made here.
+
+    Raises BadInput where the settings cannot be read.
+    """
+    named = os.environ.get("BRANCHLAB_DATA") or settings.load().data
     return (
         Path(named).expanduser().absolute()
         if named

@@ -255,14 +255,14 @@ class Sign(QWidget):
             self.update()
 
     def _animate(self) -> None:
-        if self.sign == marks.BUSY and self.isVisible():
+        if self.sign == marks.BUSY and self.isVisible() and self._look.motion:
             self._timer.start()
         else:
             self._timer.stop()
 
     def paintEvent(self, event: QPaintEvent) -> None:
         if self.sign:
-            turn = time.monotonic() % _TURN_S / _TURN_S
+            turn = time.monotonic() % _TURN_S / _TURN_S if self._look.motion else 0.0
             box = QRectF(self.rect()).adjusted(0.5, 0.5, -0.5, -0.5)
             marks.draw_sign(QPainter(self), self._look, self.sign, box, turn)
 
