@@ -148,6 +148,7 @@ class PurgeDialog(Dialog):
             self._chosen = ()
             self._stay.say("")
             self._go.say("")
+            self._bar.show_cut(100.0)
             self.delete.setEnabled(False)
             self.delete.rename("Delete", "trash")
             return
