@@ -489,7 +489,7 @@ class MainWindow(QMainWindow):
 
     def _close_if_done(self) -> None:
         """Close, where that was asked for during a run: once it has ended and its answers are known."""
-        if self._closing and not self.running and not self.runs.summing:
+        if self._closing and not self.running and not self.runs.summing and not self.deeds.by_hand.busy:
             self.close()
 
     def _ask_stop(self) -> None:

@@ -30,7 +30,7 @@ def top_bar(bar: TopBar, live: Live, shown: facts.Shown, *, past: bool = False) 
     """Each role with its sign once it is known, and the line as last verified; of a run from a file nothing."""
     bar.show_roles(facts.roles(shown) if _known(live, shown) and not past else ())
     line = shown.line.line
-    if line is not None and line in live.proved and not past:
+    if line is not None and (shown.line.by_hand or (line in live.proved and not past)):
         bar.show_line(shown.line.sign, words.line(line))
     else:
         bar.show_line("", "")

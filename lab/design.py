@@ -191,9 +191,18 @@ def purge_sample(keys: Iterable[str], full: float, seed: int) -> tuple[str, ...]
     `keys` are the objects that make 100 %, without host and port, so that the sample is the same in
     another lab. Of the same keys and seed, the sample of a lower fullness contains that of a higher one.
     """
-    known = sorted(set(keys))
-    count = floor((100 - full) * len(known) / 100 + 0.5)
-    return tuple(sorted(sorted(known, key=lambda key: (_hash("purge", seed, key), key))[:count]))
+    known = purge_order(keys, seed)
+    return tuple(sorted(known[: purge_count(len(known), full)]))
+
+
+def purge_order(keys: Iterable[str], seed: int) -> tuple[str, ...]:
+    """The keys in the order in which ever larger samples take them."""
+    return tuple(sorted(set(keys), key=lambda key: (_hash("purge", seed, key), key)))
+
+
+def purge_count(of: int, full: float) -> int:
+    """How many of so many objects go, so that `full` percent of them stay."""
+    return floor((100 - full) * of / 100 + 0.5)
 
 
 def chosen(names: Iterable[str], count: int, seed: int) -> tuple[str, ...]:
