@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import contextlib
+import gc
 import os
 import tempfile
 from collections.abc import Iterator
@@ -81,3 +82,11 @@ def _temporary_folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None
         yield
     with contextlib.suppress(OSError):
         folder.rmdir()  # what a test left stays to be seen
+
+
+@pytest.fixture(autouse=True)
+def _search_for_rubbish() -> Iterator[None]:
+    """Windows keep the search for rubbish to the main thread; tests without one do not wait for an event for it."""
+    yield
+    if not gc.isenabled():
+        gc.enable()
