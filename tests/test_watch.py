@@ -18,6 +18,7 @@ from netns import CODE, OFFICE, ROOT, SERVER, Agent, FailedError, Net, net, offi
 from ssh_agents import lease as leases
 from ssh_agents import private, protocol, session, watch
 from ssh_agents.lease import Lease
+from ssh_agents.memory import Memory
 
 NO_CALL = protocol.Call(
     say=lambda event, data: None,
@@ -296,7 +297,7 @@ def test_the_same_promise_is_written_once_and_can_be_struck_out(place: Path) -> 
     lease = Lease(str(place / "lease-x"))
     lease.renew(60)
     leases.write(lease.path("lease.json"), json.dumps({"net": private.net_namespace()}))
-    one._lease = lease
+    one._memory = Memory(lease, one._how)
     first = one.promise({"kind": "toy", "n": 1})
     assert one.promise({"kind": "toy", "n": 1}) == first
     second = one.promise({"kind": "toy", "n": 2})
