@@ -166,7 +166,7 @@ def taken_off() -> str:
     there = where()
     said = _all_off() if there else []
     with netlink.route_socket() as ask:
-        # Whoever took away what stood there was ended before its line was made, and no promise tells of it.
+        # Whoever took away what stood there may have been ended before its line was made.
         said += [line_before.put_back(ask, netlink.links(ask), tree) for tree in line_before.kept()]
     said = [text for text in said if text]
     if there and where():
