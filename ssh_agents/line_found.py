@@ -240,7 +240,7 @@ def our_ingress(ask: netlink.Socket, seen: Found, device: str, queue: netlink.Qu
     """True if a device's ingress is one that a line of ours made."""
     filters = netlink.filters(ask, seen.links[device].number, netlink.INGRESS_HANDLE)
     if queue.kind != "ingress" or any(
-        (line_tc.rule_of(one, True) or line_tc.rule_of(one, False)) is None or not line_tc.numbered(one)
+        (line_tc.rule_of(one, True) or line_tc.rule_of(one, False)) is None or not line_tc.ours(one)
         for one in filters
     ):
         return False

@@ -266,14 +266,10 @@ def _parent(way: Way) -> str:
     return "ffff:" if way.ingress else "b1ab:"
 
 
-def numbered(one: netlink.Filter) -> bool:
-    """True if a filter has a preference of ours."""
-    return any(one.pref in prefs for prefs in _PREFS)
-
-
 def ours(one: netlink.Filter) -> bool:
     """True if a filter is one that a line of ours put there: its preference, and its class, wherever that is now."""
-    return numbered(one) and one.classid & 0xFFFF0000 == netlink.ROOT_HANDLE
+    numbered = any(one.pref in prefs for prefs in _PREFS)
+    return numbered and one.classid & 0xFFFF0000 == netlink.ROOT_HANDLE
 
 
 def strays_removed(device: str, found: Iterable[netlink.Filter]) -> List[str]:
