@@ -44,6 +44,12 @@ class Talk:
         assert "event" in word, word
         return word["event"], word["data"]
 
+    def changes(self, timeout_s: float = 60) -> list[dict[str, Any]]:
+        """What the last word tells of changes on the host."""
+        word = self.words.get(timeout=timeout_s)
+        assert "done" in word, word
+        return word.get("changes", [])
+
     def done(self, timeout_s: float = 60) -> dict[str, Any]:
         """The last word, past all events. Raises FailedError."""
         while True:
@@ -61,7 +67,9 @@ class Agent:
     """A real agent from the source tree, spoken to over pipes."""
 
     def __init__(self, argv: list[str]) -> None:
-        self.process = subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        # As where it comes over a UNIX socket: whoever runs the tests may do so over SSH.
+        environment = {**os.environ, "SSH_CONNECTION": "UNKNOWN 65535 UNKNOWN 65535"}
+        self.process = subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment)
         self._talks: dict[int, Talk] = {}
         self._number = 0
         self._reader = threading.Thread(target=self._read, daemon=True)

@@ -750,6 +750,45 @@ def test_nobody_is_let_pass_through_a_link(tmp_path: Path) -> None:
 
 
 @as_root
+@pytest.mark.parametrize(
+    ("environment", "starts"),
+    [
+        ({"SUDO_UID": "0", "DOAS_USER": "nobody"}, False),
+        ({"SUDO_UID": "65534", "DOAS_USER": "root"}, False),
+        ({"SUDO_UID": "65534", "DOAS_USER": "nobody-of-this-host"}, False),
+        ({"SUDO_UID": "65534", "DOAS_USER": "nobody"}, True),
+        ({"SUDO_UID": "65534"}, True),
+        ({"DOAS_USER": "nobody"}, True),
+    ],
+)
+def test_who_raised_whose_rights_is_not_taken_from_what_a_user_may_write(
+    environment: dict[str, str], starts: bool
+) -> None:
+    """doas with `keepenv` lets its user set SUDO_UID, and sudo with -E DOAS_USER; the true one is always set."""
+    code = f"import sys; sys.path.insert(0, {str(ROOT)!r}); from ssh_agents import tool; tool.settle()"
+    done = subprocess.run(
+        [sys.executable, "-I", "-S", "-c", code], env=environment, capture_output=True, text=True, check=False
+    )
+    assert (done.returncode == 0) == starts
+    assert starts or "only one can be true" in done.stderr
+
+
+def test_where_a_session_comes_from_is_known_behind_sudo_too() -> None:
+    """sudo takes SSH_CONNECTION away from what it starts, but not from itself."""
+    code = f"import sys; sys.path.insert(0, {str(ROOT)!r}); from ssh_agents import system; print(system.session_from())"
+    inner = [sys.executable, "-I", "-S", "-c", code]
+    outer = f"import subprocess; subprocess.run({inner!r}, env={{}})"
+    for connection, address in (
+        ("198.51.100.7 40000 198.51.100.10 22", "198.51.100.7"),
+        ("UNKNOWN 65535 UNKNOWN 65535", ""),
+    ):
+        for words in (inner, [sys.executable, "-I", "-S", "-c", outer]):
+            environment = {"SSH_CONNECTION": connection}
+            done = subprocess.run(words, env=environment, capture_output=True, text=True, check=True)
+            assert done.stdout.strip() == address
+
+
+@as_root
 def test_only_ones_own_repository_is_served_to_a_user_with_raised_rights(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
