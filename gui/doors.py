@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from lab.embedded import Embedded
     from lab.profile import Profile
     from lab.rig.host_checks import Checked
+    from lab.rig.meeting import Met, Step
     from lab.rig.provisioning import Missing
     from lab.store import Head
     from lab.testbed import Testbed
@@ -165,6 +166,12 @@ def _check(
     return machines.check(lab, experiment, passwords, store.data_folder() / "vcs", stop, say)
 
 
+def _meet(host: Host, passwords: Passwords, stop: Stop, say: Callable[[Step], None]) -> Met | None:
+    from lab.rig import meeting
+
+    return meeting.meet(host, passwords, stop, say)
+
+
 def _lacking(lab: Lab, host: str, passwords: Passwords) -> Missing:
     from lab.rig import provisioning
 
@@ -199,8 +206,8 @@ class Doors:
     """The ways out of the window. `testbed` makes the hosts of a lab; `own` says whether BranchLab made them.
 
     `person` answers questions amid work; `held` are labs that must be closed at the end; `recording` is the
-    file of the newest run. `looking`, `signing`, `entering`, `reverting`, `checking`, `lacking`, `installing` and
-    `uninstalling` do what `lab.machines` and `lab.rig` do.
+    file of the newest run. `looking`, `signing`, `entering`, `reverting`, `checking`, `meeting`, `lacking`,
+    `installing` and `uninstalling` do what `lab.machines` and `lab.rig` do.
     """
 
     testbed: Callable[..., Testbed] = _machines
@@ -210,6 +217,7 @@ class Doors:
     entering: Callable[[Lab, Experiment, Passwords], None] = _enter
     reverting: Callable[[Lab, Passwords], Mapping[str, Sequence[str]]] = _revert
     checking: Callable[..., Sequence[Checked]] = _check
+    meeting: Callable[..., Met | None] = _meet
     lacking: Callable[[Lab, str, Passwords], Missing] = _lacking
     installing: Callable[..., Sequence[str]] = _install
     uninstalling: Callable[..., Sequence[str]] = _uninstall
@@ -289,6 +297,16 @@ class Doors:
         yield tuple(
             self.checking(lab, experiment, passwords, stop, lambda name: say(Doing("Checking", name)))
         )
+
+    def meet(
+        self, host: Host, stop: Stop, say: Callable[[Step], None], person: Somebody | None
+    ) -> Iterator[Met | None]:
+        """A host met for the first time, step by step; `person` is asked for what only a person can give."""
+        self.person = person
+        try:
+            yield self.meeting(host, self.passwords(), stop, say)
+        except Stopped:
+            return
 
     def revert(self, lab: Lab) -> Iterator[str | TakenBack]:
         """Take back what any run left, host by host: the host's name before, what came of it after."""

@@ -277,7 +277,18 @@ class _Checker:
             root="sudo" if read.sudo else read.root,
             cache=_cache(read.cache),
             **read.model_dump(
-                include={"ssh", "key", "host_key", "address", "address6", "url", "user", "services", "delay"}
+                include={
+                    "ssh",
+                    "key",
+                    "jump",
+                    "host_key",
+                    "address",
+                    "address6",
+                    "url",
+                    "user",
+                    "services",
+                    "delay",
+                }
             ),
         )
 
