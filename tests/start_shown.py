@@ -46,7 +46,11 @@ GOOD = (
     Step(ROOT, "ok", "sudo, no prompt"),
 )
 UNKNOWN = (GOOD[0], Step(KEY, "warn", "not known yet, ED25519", "", "key"))
-PASSWORD = (GOOD[0], Step(KEY, "ok", "known, RSA"), Step(LOGIN, "warn", "a password is asked for", "", "password"))
+PASSWORD = (
+    GOOD[0],
+    Step(KEY, "ok", "known, RSA"),
+    Step(LOGIN, "warn", "a password is asked for", "", "password"),
+)
 AWAY = (
     Step(
         ANSWERS,
@@ -60,7 +64,12 @@ LOOKING = (*GOOD[:3], Step(PROGRAMS, "running", "looking for Apache, Squid or ng
 
 def met(address: str = "198.51.100.7", **given: Any) -> Met:
     """What a Debian host is found to be."""
-    values: dict[str, Any] = {"user": "lab", "system": "Debian GNU/Linux 12", "root": "sudo", "address": address}
+    values: dict[str, Any] = {
+        "user": "lab",
+        "system": "Debian GNU/Linux 12",
+        "root": "sudo",
+        "address": address,
+    }
     return Met(**{**values, "tools": {"apache2": "2.4.57"}, **given})
 
 
@@ -148,7 +157,9 @@ def _shoot(folder: Path, suffix: str, width: int, height: int, theme: str, confi
         settle(0.2)
         over(window.grab(), dialog.grab(), look).save(str(folder / f"{name}-{suffix}.png"))
 
-    dialog = wizard(look, window, config_in, {"proxy.office.example.com": LOOKING, "desk-2": UNKNOWN, "desk-9": AWAY})
+    dialog = wizard(
+        look, window, config_in, {"proxy.office.example.com": LOOKING, "desk-2": UNKNOWN, "desk-9": AWAY}
+    )
     take(dialog, "new-lab-empty")
     entered(dialog.server, ssh="server.example.com")
     take(dialog, "new-lab-server")
@@ -183,7 +194,9 @@ def main() -> int:
     """Command line."""
     import tempfile
 
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--to", type=Path, default=Path("build/screenshots"))
     given = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:

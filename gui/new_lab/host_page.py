@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from PySide6.QtCore import Qt, Signal
-from PySide6.QtWidgets import QFrame, QScrollArea, QWidget
+from PySide6.QtWidgets import QFrame, QGridLayout, QScrollArea, QWidget
 
 from gui.new_lab.candidate import Candidate
 from gui.new_lab.host_form import Field, HostForm
@@ -16,6 +16,7 @@ from lab.model import Role
 from lab.new_lab import FOLDERS, KINDS, PORTS, Caching
 
 _UNDER = "Any name that ssh would take. BranchLab tests it as you type, and changes nothing on the host."
+_IN_A_ROW = 3
 _TITLES = {
     Role.SERVER: "Where is the server?",
     Role.PROXY: "Where is the proxy?",
@@ -56,7 +57,9 @@ class HostPage(QScrollArea):
         layout.addWidget(Label(look, _UNDER, 13, 400, "text2", wrap=True))
         layout.addSpacing(4)
         self.clients = QWidget()
-        self._clients_row = row(self.clients, spacing=6)
+        self._clients_grid = QGridLayout(self.clients)
+        self._clients_grid.setContentsMargins(0, 0, 0, 0)
+        self._clients_grid.setSpacing(4)
         self.buttons: list[Button] = []
         self.add = Button(look, "Another client", "flat", "plus", height=28)
         self.remove = Button(look, "Take this client out", "flat", "x", height=28)
@@ -82,15 +85,14 @@ class HostPage(QScrollArea):
     def show_clients(self, clients: Sequence[Candidate], shown: int) -> None:
         """All clients as buttons, the one that is entered now pressed in."""
         if len(clients) != len(self.buttons):
-            emptied(self._clients_row)
+            emptied(self._clients_grid)
             self.buttons = []
             for number in range(len(clients)):
                 button = Button(self._look, "", "tab", height=28)
                 button.setCheckable(True)
                 button.clicked.connect(lambda _=False, number=number: self.picked.emit(number))
                 self.buttons.append(button)
-                self._clients_row.addWidget(button)
-            self._clients_row.addStretch(1)
+                self._clients_grid.addWidget(button, number // _IN_A_ROW, number % _IN_A_ROW)
         signs = {marks.OK: "check-circle", marks.WARN: "warning", marks.TROUBLE: "x-square"}
         for number, (button, client) in enumerate(zip(self.buttons, clients, strict=True)):
             name = client.entry.ssh.strip() or f"client {number + 1}"

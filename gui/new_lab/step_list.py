@@ -50,7 +50,6 @@ class StepButton(QAbstractButton):
             painter.drawLine(
                 QPointF(disc.center().x(), disc.bottom() + 1), QPointF(disc.center().x(), self.height())
             )
-            painter.drawLine(QPointF(disc.center().x(), 0), QPointF(disc.center().x(), 0))
         self._disc(painter, disc)
         left = disc.right() + 13
         painter.setFont(look.font(13, 600 if self._here else 500))
