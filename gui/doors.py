@@ -30,11 +30,13 @@ from lab.stop import Stop
 
 if TYPE_CHECKING:
     from gui.person import Somebody
+    from lab.analysis.before_after import Pairs
     from lab.analysis.summary import Summary
     from lab.asking import Question
     from lab.credentials import Offered, Passwords
     from lab.embedded import Embedded
     from lab.profile import Profile
+    from lab.recent import Recent
     from lab.rig.host_checks import Checked
     from lab.rig.meeting import Met, Step
     from lab.rig.provisioning import Missing
@@ -440,6 +442,18 @@ class Doors:
         from lab import store
 
         yield store.runs()
+
+    def remembered(self) -> Iterator[tuple[Recent, ...]]:
+        """The profiles that were opened here, newest first."""
+        from lab import recent
+
+        yield recent.profiles()
+
+    def published(self, name: str) -> Iterator[Summary | Pairs]:
+        """Published figures: those of a test like ours as a run's answers, others before and after."""
+        from lab.analysis import before_after, published
+
+        yield before_after.pairs(name) if name in before_after.names() else published.summary(name)
 
     def export(self, run: Path, target: Path) -> Iterator[Path]:
         """A run in the form that the target's ending names."""

@@ -220,6 +220,23 @@ def recovered(folder: Path) -> tuple[Recovered, ...]:
     return tuple(one for _, one in sorted(found, key=lambda pair: -pair[0]))
 
 
+def restored(one: Recovered, *, keep_in: Path | None = None) -> Draft:
+    """The draft as it was when its program ended; its file's text, where that is still there, is one step back.
+
+    What was kept is forgotten, since the draft is kept anew. Raises BadInput where its file is no readable text.
+    """
+    there = one.path is not None and one.path.is_file()
+    draft = Draft.opened(one.path, keep_in=keep_in) if there and one.path else Draft(keep_in=keep_in)
+    draft.replace("changes that were not saved", one.text)
+    forget(one)
+    return draft
+
+
+def forget(one: Recovered) -> None:
+    """Throw away what was kept."""
+    one.kept.unlink(missing_ok=True)
+
+
 def _running(pid: int) -> bool:
     try:
         os.kill(pid, 0)

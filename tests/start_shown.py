@@ -24,11 +24,20 @@ from gui.main_window import MainWindow
 from gui.new_lab.candidate import Candidate
 from gui.new_lab.wizard import NAME, PROXY, SERVER, NewLabDialog, NewLabWizard
 from gui.report import Reporter
+from gui.start.pairs import PairsDialog
+from gui.stranger import StrangerDialog, told
 from gui.theme import sheet
 from gui.theme.look import Look
-from lab.model import Host
+from lab import new_lab, profile
+from lab.analysis import before_after
+from lab.draft import Recovered
+from lab.model import Host, Role
+from lab.new_lab import Entry, NewLab
+from lab.profile import Profile
+from lab.recent import Recent
 from lab.rig.meeting import ANSWERS, KEY, LOGIN, PROGRAMS, ROOT, Met, Step
 from lab.stop import Stop
+from lab.store import Head
 
 CONFIG = """\
 Host desk-1
@@ -98,6 +107,51 @@ def config(folder: Path) -> Path:
     return file
 
 
+def profiles(folder: Path) -> tuple[Recent, ...]:
+    """Two that are there and one that is gone."""
+    made = []
+    for name, hosts, experiments in (("Minsk office", 5, 2), ("Vienna", 3, 1), ("An old one", 4, 1)):
+        path = folder / f"{name.split()[0].lower()}.toml"
+        if "old" not in name:
+            path.write_text("schema = 1\n")
+        at = "2026-06-03T09:12:00+00:00"
+        made.append(Recent(path=path, name=name, opened=at, hosts=hosts, experiments=experiments))
+    return tuple(made)
+
+
+def heads() -> tuple[Head, ...]:
+    """A run that is done, one that was stopped, one that failed."""
+    return tuple(
+        Head(
+            run=f"run-{number}",
+            experiment="Do we need the proxy?",
+            outcome=outcome,
+            started=f"2026-06-0{number}T09:12:00+00:00",
+            file=Path(f"/runs/2026060{number}-do-we-need-the-proxy.branchlab"),
+            planned=288,
+            finished=61 if outcome == "stopped" else 288,
+        )
+        for number, outcome in enumerate(("done", "stopped", "failed"), 1)
+    )
+
+
+def stranger_profile(folder: Path) -> Profile:
+    """A profile from somebody else, with a jump host."""
+    text = new_lab.text(
+        NewLab(
+            name="Minsk office",
+            hosts=(
+                Entry(role=Role.SERVER, ssh="lab@server.example.com", address="198.51.100.10", root="sudo"),
+                Entry(
+                    role=Role.PROXY, ssh="proxy", address="192.0.2.7", root="sudo", jump="gate.example.com"
+                ),
+                Entry(role=Role.CLIENT, ssh="desk-1", address="192.0.2.21"),
+            ),
+        )
+    )
+    return profile.parsed(text, folder / "minsk.toml")
+
+
 def settle(seconds: float = 0.3) -> None:
     """Let the window paint."""
     loop = QEventLoop()
@@ -115,9 +169,9 @@ def entered(candidate: Candidate, **given: str) -> None:
     settle(0.2)
 
 
-def wizard(look: Look, window: QWidget, folder: Path, told: dict[str, Sequence[Step]]) -> NewLabDialog:
+def wizard(look: Look, window: QWidget, folder: Path, steps: dict[str, Sequence[Step]]) -> NewLabDialog:
     """The wizard, open, on stand-in hosts."""
-    doors = Doors(meeting=Meetings(told), own=lambda lab: False)
+    doors = Doors(meeting=Meetings(steps), own=lambda lab: False)
     made = NewLabWizard(look, doors, window, config=config(folder))
     made.open()
     assert made.dialog is not None
@@ -157,6 +211,29 @@ def _shoot(folder: Path, suffix: str, width: int, height: int, theme: str, confi
         settle(0.2)
         over(window.grab(), dialog.grab(), look).save(str(folder / f"{name}-{suffix}.png"))
 
+    page = window.start_page
+    page.show_profiles(profiles(config_in))
+    page.offer_recovered(())
+    settle()
+    window.grab().save(str(folder / f"start-{suffix}.png"))
+    page.offer_recovered((Recovered(config_in / "minsk.toml", "x", config_in / "none.json"),))
+    page.show_runs(heads())
+    settle()
+    window.grab().save(str(folder / f"start-recovered-{suffix}.png"))
+    page.verticalScrollBar().setValue(10_000)
+    settle()
+    window.grab().save(str(folder / f"start-below-{suffix}.png"))
+    page.verticalScrollBar().setValue(0)
+    page.offer_recovered(())
+    for name in ("bazaar-2008", "sync-2013"):
+        pairs = PairsDialog(look, before_after.pairs(name), window)
+        pairs.open()
+        take(pairs, name)
+        pairs.done(0)
+    stranger = StrangerDialog(look, "minsk.toml", next(told(stranger_profile(config_in))), window)
+    stranger.open()
+    take(stranger, "stranger")
+    stranger.done(0)
     dialog = wizard(
         look, window, config_in, {"proxy.office.example.com": LOOKING, "desk-2": UNKNOWN, "desk-9": AWAY}
     )
