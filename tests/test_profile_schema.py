@@ -115,7 +115,7 @@ def test_what_the_checker_takes_the_schema_takes(name: str) -> None:
         ('ssh = "desk-1"', "ssh = 1"),
         ('ssh = "desk-1"\n', ""),
         ("schema = 1", "schema = 2"),
-        ("schema = 1", ""),
+        ("schema = 1", "schema = true"),
         ("attempts = 4", "attempts = 0"),
         ("attempts = 4", "attempts = true"),
         ('"get"', '"gte"'),
