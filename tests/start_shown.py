@@ -48,9 +48,9 @@ Host *.example.com
     User lab
 """
 GOOD = (
-    Step(ANSWERS, "ok", "OpenSSH 9.2"),
+    Step(ANSWERS, "ok", "OpenSSH 9.2", port=22),
     Step(KEY, "ok", "accepted now, ED25519"),
-    Step(LOGIN, "ok", "by key"),
+    Step(LOGIN, "ok", "by key, as lab"),
     Step(PROGRAMS, "ok", "Apache 2.4.57"),
     Step(ROOT, "ok", "sudo, no prompt"),
 )
@@ -66,6 +66,7 @@ AWAY = (
         "trouble",
         "lab@desk-9.example.com:22 refuses connections: nothing listens there",
         "Check the address, the port and that sshd is running there.",
+        port=22,
     ),
 )
 LOOKING = (*GOOD[:3], Step(PROGRAMS, "running", "looking for Apache, Squid or nginx"))

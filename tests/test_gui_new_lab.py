@@ -21,14 +21,17 @@ from gui.doors import Doors
 from gui.host_key import HostKeyDialog
 from gui.new_lab.candidate import PAUSE_MS
 from gui.new_lab.wizard import CLIENTS, NAME, PROXY, SERVER, Made, NewLabDialog, NewLabWizard, taken
+from gui.password import PasswordDialog
 from gui.theme import marks, sheet
 from gui.theme.look import Look
 from gui.widgets.basic import Button
 from lab import profile
+from lab.credentials import Kind, Passwords
 from lab.errors import BadInput
-from lab.model import Role
+from lab.model import Host, Role
 from lab.rig.host_checks import Checked
-from lab.rig.meeting import ANSWERS, KEY, LOGIN, ROOT
+from lab.rig.meeting import ANSWERS, KEY, LOGIN, ROOT, Met, Step
+from lab.stop import Stop
 
 FOREVER_MS = 60_000
 Opened = Callable[..., NewLabWizard]
@@ -127,7 +130,7 @@ def test_a_host_of_an_inventory_is_compared_trusted_and_met(
     qtbot.waitUntil(lambda: dialog.server.met is not None, timeout=FOREVER_MS)
     qtbot.waitUntil(lambda: not dialog.server.busy, timeout=FOREVER_MS)
     assert form.rows[KEY].text.text() == "accepted now, ED25519"
-    assert form.rows[LOGIN].text.text() == "by key"
+    assert form.rows[LOGIN].text.text() == f"by key, as {user}"
     if os.getuid() == 0:
         assert form.rows[ROOT].text.text() == "logged in as root"
         assert dialog.server.entry.root == "direct"
@@ -210,6 +213,40 @@ def test_opened_without_saving_it_is_a_document_without_a_file(
     assert document.unsaved
     assert document.profile is not None
     assert [host.role for host in document.profile.lab.hosts] == [Role.SERVER, Role.CLIENT]
+
+
+def test_a_password_is_asked_for_only_when_its_button_is_pressed(opened: Opened, qtbot: QtBot) -> None:
+    """A stand-in that wants one, and takes any."""
+
+    def wants(host: Host, passwords: Passwords, stop: Stop, say: Callable[[Step], None]) -> Met | None:
+        known = passwords.password("lab@server:22", host.name, Kind.LOGIN)
+        for step in PASSWORD if known is None else start_shown.GOOD:
+            say(step)
+        return None if known is None else start_shown.met()
+
+    dialog = dialog_of(opened(Doors(meeting=wants)))
+    form = dialog.pages[SERVER].form
+    typed(qtbot, form.name.line, "server")
+    qtbot.waitUntil(lambda: form.rows[LOGIN].deed.isVisible() and not dialog.server.busy, timeout=FOREVER_MS)
+    assert not dialog.findChildren(PasswordDialog)
+    pressed(qtbot, form.rows[LOGIN].deed)
+    qtbot.waitUntil(lambda: bool(dialog.findChildren(PasswordDialog)), timeout=FOREVER_MS)
+    (question,) = dialog.findChildren(PasswordDialog)
+    qtbot.keyClicks(question.field, "secret")
+    pressed(qtbot, question.give)
+    qtbot.waitUntil(lambda: dialog.server.met is not None, timeout=FOREVER_MS)
+    assert form.rows[LOGIN].text.text() == "by key, as lab"
+
+
+def test_a_host_is_chosen_by_the_keyboard_and_nothing_else_happens(opened: Opened, qtbot: QtBot) -> None:
+    dialog = dialog_of(opened())
+    offers = dialog.choices.list
+    offers.setFocus()
+    qtbot.keyClick(offers, Qt.Key.Key_Home)
+    qtbot.keyClick(offers, Qt.Key.Key_Down)
+    qtbot.keyClick(offers, Qt.Key.Key_Return)
+    assert dialog.server.entry.ssh == "desk-2"
+    assert dialog.step == SERVER
 
 
 # what is kept, left and refused ---------------------------------------------------------------------------------

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import getpass
 import os
 import socket
 from collections.abc import Iterator
@@ -9,10 +10,13 @@ from pathlib import Path
 
 import pytest
 import sshd
+import users
 
+from lab import embedded, new_lab, profile, ssh
 from lab.credentials import Offered, Passwords
 from lab.errors import Stopped
 from lab.model import Host, Role
+from lab.new_lab import Entry, NewLab
 from lab.rig import meeting
 from lab.rig.meeting import ANSWERS, KEY, LOGIN, PROGRAMS, ROOT, Met, Step
 from lab.stop import Stop
@@ -38,7 +42,8 @@ def test_a_host_that_is_known_is_met_whole_and_nothing_is_left_there(server: ssh
     assert [step.grade for step in told if step.what == LOGIN] == ["running", "ok"]
     assert steps[ANSWERS].text.startswith("OpenSSH ")
     assert steps[KEY].text == "as the profile says, ED25519"
-    assert steps[LOGIN].text == "by key"
+    assert steps[LOGIN].text == f"by key, as {getpass.getuser()}"
+    assert steps[ANSWERS].port == server.port
     assert not server.cache.exists()
     if os.getuid() == 0:
         assert found.root == "direct"
@@ -108,7 +113,7 @@ def test_what_does_not_answer_is_told_at_the_first_step(what: str) -> None:
         _, steps, told = met(Host(name="x", role=Role.CLIENT, ssh=ssh))
     assert steps[ANSWERS].grade == "trouble"
     assert steps[ANSWERS].text
-    assert [step.what for step in told] == [ANSWERS, ANSWERS]
+    assert [step.what for step in told] == ([ANSWERS] if what == "no ssh" else [ANSWERS, ANSWERS])
 
 
 def test_it_can_be_left(server: sshd.Sshd) -> None:
@@ -146,3 +151,78 @@ def test_how_a_server_calls_itself(said: str, told: str) -> None:
 def test_programs(role: Role, tools: dict[str, str | None], grade: str, text: str) -> None:
     step = meeting._programs(role, {"tools": tools})
     assert (step.what, step.grade, step.text) == (PROGRAMS, grade, text)
+
+
+# ways to root, as ordinary users ---------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def somebody() -> Iterator[users.User]:
+    with users.user() as made:
+        yield made
+
+
+@pytest.mark.parametrize(
+    ("rule", "root", "text"),
+    [
+        ("USER ALL=(root) NOPASSWD: ALL", "sudo", "sudo, no prompt"),
+        ("USER ALL=(root) ALL", "sudo", "sudo, asks for a password"),
+    ],
+)
+def test_the_way_to_root_is_found_without_going_it(
+    somebody: users.User, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, rule: str, root: str, text: str
+) -> None:
+    monkeypatch.setenv("BRANCHLAB_DATA", str(tmp_path / "data"))
+    somebody.sudoers(rule)
+    try:
+        before = sorted(path.name for path in somebody.home.iterdir())
+        found, steps, _ = met(somebody.host(root="none"))
+        assert found is not None
+        assert (found.root, found.user, steps[ROOT].text) == (root, somebody.name, text)
+        assert sorted(path.name for path in somebody.home.iterdir()) == before
+    finally:
+        somebody.forgotten()
+
+
+# other ways ------------------------------------------------------------------------------------------------------
+
+
+def test_the_steps_told_are_those_of_the_host_and_not_of_its_jump_host(
+    server: sshd.Sshd, tmp_path: Path
+) -> None:
+    gate = sshd.made(tmp_path / "gate")
+    (gate.folder / "authorized").write_text((server.folder / "client.pub").read_text())
+    with sshd.listening(gate):
+        config = tmp_path / "config"
+        config.write_text(f"Host *\n  IdentityFile {server.key}\n  UserKnownHostsFile {tmp_path}/known\n")
+        (tmp_path / "known").write_text(f"[127.0.0.1]:{gate.port} {gate.host_key()}\n")
+        host = server.host(jump=f"127.0.0.1:{gate.port}")
+        told: list[ssh.Step] = []
+        with ssh.connect(host, config=config, say=told.append) as connection:
+            assert connection.run(["true"]).exit == 0
+    assert [step.what for step in told] == ["answers", "key", "login"]
+    assert "Accepted publickey" in gate.log()
+
+
+@pytest.mark.lab
+def test_hosts_of_a_lab_are_met_and_make_its_profile(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Real hosts in namespaces: what is proposed for each is what the lab's own profile says."""
+    monkeypatch.setenv("BRANCHLAB_DATA", str(tmp_path / "data"))
+    entries = []
+    with embedded.up(tied=True, folder=tmp_path) as made:
+        for host in made.lab.hosts:
+            blank = Host(name=host.name, role=host.role, ssh=host.ssh, key=host.key, host_key=host.host_key)
+            found, steps, _ = met(blank)
+            assert found is not None, steps
+            assert all(step.grade == "ok" for step in steps.values()), steps
+            assert (found.address, found.root) == (host.address, "direct")
+            assert steps[ANSWERS].port == 0
+            entries.append(
+                Entry(
+                    role=host.role, ssh=host.ssh, key=host.key or "", address=found.address, root=found.root
+                )
+            )
+    text = new_lab.text(NewLab(name="x", hosts=tuple(entries)))
+    assert [host.role for host in profile.parsed(text, tmp_path / "x").lab.hosts] == [
+        host.role for host in made.lab.hosts
+    ]

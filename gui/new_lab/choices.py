@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from PySide6.QtCore import QModelIndex, QPersistentModelIndex, QRectF, QSize, Qt, Signal
-from PySide6.QtGui import QPainter, QPen
+from PySide6.QtGui import QKeyEvent, QPainter, QPen
 from PySide6.QtWidgets import (
     QAbstractItemView,
     QLineEdit,
@@ -58,7 +58,7 @@ class Choices(QWidget):
         self.search.setPlaceholderText("Find a host or a group")
         self.search.setAccessibleName("Find a host or a group")
         self.search.setClearButtonEnabled(True)
-        self.list = QListWidget()
+        self.list = _List()
         self.list.setItemDelegate(_Cards(look, self.list))
         self.list.setAccessibleName("Hosts to choose from")
         self.list.setFrameShape(QListWidget.Shape.NoFrame)
@@ -126,6 +126,18 @@ class Choices(QWidget):
     def _pressed(self, item: QListWidgetItem) -> None:
         if item.flags() & Qt.ItemFlag.ItemIsEnabled:
             self.chosen.emit(item.data(_OFFERED))
+
+
+class _List(QListWidget):
+    """Enter chooses, and does nothing else."""
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        if event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter, Qt.Key.Key_Space):
+            if (item := self.currentItem()) is not None:
+                self.itemActivated.emit(item)
+            event.accept()
+        else:
+            super().keyPressEvent(event)
 
 
 class _Cards(QStyledItemDelegate):

@@ -106,7 +106,8 @@ class HostForm(QWidget):
         for what, line in self.rows.items():
             line.show_step(candidate)
             if what == ANSWERS:
-                line.rename(f"Answers on port {candidate.entry.port.strip() or _port(candidate.entry.ssh)}")
+                step = candidate.steps.get(what)
+                line.rename(f"Answers on port {step.port}" if step is not None and step.port else "Answers")
         self.more.say(breakable(_more(candidate)))
         self.more.setVisible(bool(self.more.text()))
 
@@ -174,12 +175,6 @@ class _Row(QWidget):
 
     def _say(self, text: str) -> None:
         self.text.say(text)
-
-
-def _port(ssh: str) -> str:
-    """The port in what was written, for show: 22 where none is."""
-    tail = ssh.rpartition(":")[2].strip()
-    return tail if tail.isdigit() and (ssh.count(":") == 1 or "]:" in ssh) else "22"
 
 
 def _more(candidate: Candidate) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from PySide6.QtCore import Qt, Signal
+from PySide6.QtCore import Qt, QTimer, Signal
 from PySide6.QtWidgets import QFrame, QGridLayout, QScrollArea, QWidget
 
 from gui.new_lab.candidate import Candidate
@@ -79,8 +79,13 @@ class HostPage(QScrollArea):
         if role is Role.PROXY:
             layout.addWidget(self.cache)
             self.cache.typed.connect(self.typed)
+            self.cache.unfolded.connect(self._see)
         layout.addStretch(1)
         self.setWidget(inside)
+
+    def _see(self, part: QWidget) -> None:
+        """Bring what unfolded into sight, once it has its place."""
+        QTimer.singleShot(0, part, lambda: self.ensureWidgetVisible(part))
 
     def show_clients(self, clients: Sequence[Candidate], shown: int) -> None:
         """All clients as buttons, the one that is entered now pressed in."""
@@ -107,9 +112,10 @@ class HostPage(QScrollArea):
 
 
 class CacheForm(QWidget):
-    """Which proxy is used, and where its cache is. Signal `typed()`."""
+    """Which proxy is used, and where its cache is. Signals: `typed()`; `unfolded(object)` a part of it is shown now."""
 
     typed = Signal()
+    unfolded = Signal(object)
 
     def __init__(self, look: Look) -> None:
         super().__init__()
@@ -151,4 +157,6 @@ class CacheForm(QWidget):
 
     def _chosen(self) -> None:
         self._there.setVisible(not self.caching().own)
+        if not self.caching().own:
+            self.unfolded.emit(self._there)
         self.typed.emit()

@@ -178,10 +178,6 @@ class NewLabDialog(QDialog):
 
     def _build(self) -> None:
         look = self._look
-        self.setFixedSize(
-            min(look.px(_WIDE), max(900, self._window.width() - 24)),
-            min(look.px(_HIGH), max(560, self._window.height() - 24)),
-        )
         self.steps = StepList(look, _STEPS)
         self.pages = {
             SERVER: HostPage(look, Role.SERVER),
@@ -406,6 +402,11 @@ class NewLabDialog(QDialog):
 
     def showEvent(self, event: QShowEvent) -> None:
         super().showEvent(event)
+        room = self._window.size()
+        self.setFixedSize(
+            min(self._look.px(_WIDE), max(900, room.width() - 24)),
+            min(self._look.px(_HIGH), max(560, room.height() - 24)),
+        )
         self._shade = Shade(self._window)
         self._shade.cover()
         self._offer()

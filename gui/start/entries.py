@@ -27,8 +27,8 @@ class Entry(QPushButton):
         below.say(under)
         said = Said(look, sign, told, 12, 400, "text2")
         said.say(sign, told)
-        layout = row(self, Icon(look, icon, 18), margins=(10, 4, 8, 4), spacing=14)
-        layout.addLayout(column(None, self.title, below, spacing=1), 1)
+        layout = row(self, Icon(look, icon, 18), margins=(10, 6, 8, 7), spacing=14)
+        layout.addLayout(column(None, self.title, below, spacing=0), 1)
         layout.addWidget(said)
         for child in self.findChildren(QWidget):
             child.setAttribute(Qt.WidgetAttribute.WA_TransparentForMouseEvents)

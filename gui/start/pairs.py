@@ -43,7 +43,7 @@ class PairsTable(QTableWidget):
     def __init__(self, look: Look, pairs: Pairs) -> None:
         super().__init__(len(pairs.rows), 4)
         self._head = ["", f"{pairs.before}, {pairs.unit}", f"{pairs.after}, {pairs.unit}", "better by"]
-        self.setHorizontalHeaderLabels(self._head)
+        self.setHorizontalHeaderLabels([f"    {text}" for text in self._head])
         self.setAccessibleName(f"{pairs.source.partition(':')[0]}: before and after")
         self.setFont(look.font(12))
         self.setEditTriggers(QAbstractItemView.EditTrigger.NoEditTriggers)

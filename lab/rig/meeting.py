@@ -12,11 +12,12 @@ from typing import Any, Literal
 
 from lab import agents, ssh
 from lab.credentials import Passwords
-from lab.errors import HostTrouble, HostUnreachable, LabError, Stopped
+from lab.errors import LabError, Stopped
 from lab.model import Host, Role
 from lab.rig.hosts import TOOLS
 from lab.ssh.hostkeys import HostKeyRefused
 from lab.ssh.login import AuthenticationRefused
+from lab.ssh.target import Target, resolve
 from lab.stop import Stop
 
 ANSWERS, KEY, LOGIN, PROGRAMS, ROOT = STEPS = ("answers", "key", "login", "programs", "root")
@@ -47,13 +48,17 @@ METHODS = {"publickey": "by key", "none": "without a password"}
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """What became of one of `STEPS`, in words of a line; `wants` is what only a person can give: `key`, `password`."""
+    """What became of one of `STEPS`, in words of a line; `wants` is what only a person can give: `key`, `password`.
+
+    `port` is where the host was asked to answer, known in its first step; 0 for a UNIX socket.
+    """
 
     what: str
     grade: Grade
     text: str
     advice: str = ""
     wants: str = ""
+    port: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,13 +87,15 @@ def meet(host: Host, passwords: Passwords, stop: Stop, say: Callable[[Step], Non
         say(step)
 
     try:
-        telling(Step(ANSWERS, "running", "connecting"))
+        target = resolve(host)
+        port = 0 if target.path else target.port
+        telling(Step(ANSWERS, "running", "connecting", port=port))
         with ssh.connect(
             host,
             stop=stop,
             passwords=passwords,
             accept=passwords.accept,
-            say=lambda step: _connected(step, host, telling),
+            say=lambda step: _connected(step, host, target, telling),
         ) as connection:
             telling(Step(PROGRAMS, "running", f"looking for {_listed(host.role, 'or')}"))
             with agents.started(connection, kept=False, stop=stop) as agent:
@@ -102,14 +109,15 @@ def meet(host: Host, passwords: Passwords, stop: Stop, say: Callable[[Step], Non
         raise
     except LabError as error:
         stop.check()
-        say(_wrong(error, told[-1] if told else None))
+        last = told[-1] if told else Step(ANSWERS, "running", "")
+        say(_wrong(error, last))
         return None
 
 
-def _connected(step: ssh.Step, host: Host, say: Callable[[Step], None]) -> None:
+def _connected(step: ssh.Step, host: Host, target: Target, say: Callable[[Step], None]) -> None:
     """What SSH itself told, and what comes next."""
     if step.what == "answers":
-        say(Step(ANSWERS, "ok", version(step.text)))
+        say(Step(ANSWERS, "ok", version(step.text), port=0 if target.path else target.port))
         say(Step(KEY, "running", "comparing"))
     elif step.what == "key":
         kind = KEYS.get(step.text, step.text)
@@ -117,7 +125,7 @@ def _connected(step: ssh.Step, host: Host, say: Callable[[Step], None]) -> None:
         say(Step(KEY, "ok", f"accepted now, {kind}" if step.fresh else f"{pinned}, {kind}"))
         say(Step(LOGIN, "running", "logging in"))
     else:
-        say(Step(LOGIN, "ok", METHODS.get(step.text, "by password")))
+        say(Step(LOGIN, "ok", f"{METHODS.get(step.text, 'by password')}, as {target.user}"))
 
 
 def version(text: str) -> str:
@@ -127,7 +135,7 @@ def version(text: str) -> str:
     return f"OpenSSH {found[1]}" if found else name[:40]
 
 
-def _wrong(error: LabError, last: Step | None) -> Step:
+def _wrong(error: LabError, last: Step) -> Step:
     """An error as the step at which it came."""
     if isinstance(error, HostKeyRefused):
         if error.offered is None:
@@ -138,11 +146,7 @@ def _wrong(error: LabError, last: Step | None) -> Step:
         if error.unanswered:
             return Step(LOGIN, "warn", "a password is asked for", "", "password")
         return Step(LOGIN, "trouble", _first(error), error.advice)
-    what = last.what if last is not None else ANSWERS
-    if isinstance(error, HostUnreachable) and what in (KEY, LOGIN):
-        return Step(what, "trouble", _first(error), error.advice)
-    advice = error.advice if isinstance(error, HostTrouble) or error.advice else ""
-    return Step(what, "trouble", _first(error), advice)
+    return Step(last.what, "trouble", _first(error), error.advice, port=last.port)
 
 
 def _first(error: LabError) -> str:
