@@ -6,7 +6,7 @@ import json
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 from pydantic import ValidationError
 
@@ -122,6 +122,8 @@ def names(hosts: Sequence[Entry]) -> tuple[str, ...]:
     for entry in hosts:
         number += entry.role is Role.CLIENT
         first = entry.ssh.rpartition("@")[2].split(".")[0].split(":")[0]
+        if entry.ssh.startswith("unix:/"):
+            first = PurePosixPath(entry.ssh.removeprefix("unix:")).parent.name
         plain = re.sub(r"[^A-Za-z0-9-]+", "-", first).strip("-")[:40]
         name = entry.role.value
         if entry.role is Role.CLIENT:

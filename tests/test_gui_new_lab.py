@@ -25,7 +25,7 @@ from gui.password import PasswordDialog
 from gui.theme import marks, sheet
 from gui.theme.look import Look
 from gui.widgets.basic import Button
-from lab import profile
+from lab import embedded, profile
 from lab.credentials import Kind, Passwords
 from lab.errors import BadInput
 from lab.model import Host, Role
@@ -148,6 +148,56 @@ def test_do_not_connect_leaves_the_key_unknown(opened: Opened, qtbot: QtBot, ser
     qtbot.waitUntil(lambda: form.rows[KEY].deed.isVisible() and not dialog.server.busy, timeout=FOREVER_MS)
     assert dialog.server.met is None
     assert dialog.isVisible()
+
+
+@pytest.mark.lab
+def test_the_hosts_of_a_lab_are_entered_compared_and_checked_together(
+    opened: Opened, qtbot: QtBot, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Three real hosts in namespaces, by an inventory: every key is compared by hand, then all are looked at."""
+    monkeypatch.setenv("BRANCHLAB_DATA", str(tmp_path / "data"))
+    with embedded.up(tied=True, folder=tmp_path) as made:
+        file = tmp_path / "hosts"
+        file.write_text(
+            "".join(
+                f"{host.name} ansible_host={host.ssh} ansible_ssh_private_key_file={host.key}\n"
+                for host in made.lab.hosts
+            )
+        )
+        dialog = dialog_of(opened(Doors()))
+        dialog.read_inventory(file)
+        for step, name in ((SERVER, "server"), (PROXY, "proxy"), (CLIENTS, "client")):
+            assert dialog.step == step
+            _compared(qtbot, dialog, name)
+            pressed(qtbot, dialog.next)
+        found = [one.entry for one in dialog.hosts]
+        assert [entry.address for entry in found] == [
+            next(host.address for host in made.lab.hosts if host.name == name)
+            for name in ("server", "proxy", "client")
+        ]
+        assert all(entry.root == "direct" for entry in found)
+        pressed(qtbot, dialog.name_page.check)
+        checked: list[tuple[Checked, ...]] = []
+        dialog._checking.done.connect(checked.append)
+        qtbot.waitUntil(lambda: bool(checked), timeout=FOREVER_MS)
+        texts = [one.text for one in checked[0]]
+        assert any("server sees this host as" in text for text in texts), texts
+
+
+def _compared(qtbot: QtBot, dialog: NewLabDialog, name: str) -> None:
+    """Choose a host, and trust its key once what was pasted is the same."""
+    chosen(qtbot, dialog, name)
+    candidate = dialog._shown()
+    deed = dialog.pages[dialog.step].form.rows[KEY].deed
+    qtbot.waitUntil(lambda: deed.isVisible() and not candidate.busy, timeout=FOREVER_MS)
+    pressed(qtbot, deed)
+    qtbot.waitUntil(
+        lambda: any(one.isVisible() for one in dialog.findChildren(HostKeyDialog)), timeout=FOREVER_MS
+    )
+    (question,) = (one for one in dialog.findChildren(HostKeyDialog) if one.isVisible())
+    question.field.setText(question._offered.fingerprint)
+    pressed(qtbot, question.trust)
+    qtbot.waitUntil(lambda: candidate.met is not None and not candidate.busy, timeout=FOREVER_MS)
 
 
 # the whole way --------------------------------------------------------------------------------------------------

@@ -69,6 +69,7 @@ def test_names_are_told_apart() -> None:
     ]
     assert new_lab.names(hosts) == ("server", "desk", "desk-2", "client-3", "server-2", "client-5")
     assert new_lab.names([Entry(role=Role.CLIENT, ssh="10.0.0.3")]) == ("client",)
+    assert new_lab.names([Entry(role=Role.CLIENT, ssh="unix:/run/lab/desk/ssh")]) == ("desk",)
 
 
 @pytest.mark.parametrize(

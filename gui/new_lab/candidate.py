@@ -13,7 +13,7 @@ from gui.theme import marks
 from gui.theme.look import Look
 from gui.worker import Worker
 from lab.model import Role
-from lab.new_lab import Entry
+from lab.new_lab import Entry, names
 from lab.rig.meeting import STEPS, Met, Step
 from lab.stop import Stop
 
@@ -115,7 +115,9 @@ class Candidate(QObject):
         worker.happened.connect(self._happened)
         worker.crashed.connect(self._crashed)
         worker.ended.connect(self._ended)
-        host = self.entry.host(self.entry.ssh.strip())
+        # The key of one behind a socket is known by its name in the profile.
+        socket = self.entry.ssh.startswith("unix:")
+        host = self.entry.host(names([self.entry])[0] if socket else self.entry.ssh.strip())
         worker.start(self._doors.meet(host, self._stop, worker.tell, person), "meet")
         self.changed.emit()
 

@@ -60,6 +60,7 @@ class HostPage(QScrollArea):
         self._clients_grid = QGridLayout(self.clients)
         self._clients_grid.setContentsMargins(0, 0, 0, 0)
         self._clients_grid.setSpacing(4)
+        self._clients_grid.setColumnStretch(_IN_A_ROW, 1)
         self.buttons: list[Button] = []
         self.add = Button(look, "Another client", "flat", "plus", height=28)
         self.remove = Button(look, "Take this client out", "flat", "x", height=28)
