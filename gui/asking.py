@@ -1,4 +1,4 @@
-"""What the window asks: whether to stop a run when it is closed, and for files. Nothing here waits."""
+"""What the window asks: whether to stop a run when it is closed, to save a profile, and for files. Nothing waits."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from pathlib import Path
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QDialog, QFileDialog, QWidget
 
+from gui.dialogs import Dialog
 from gui.theme.look import Look
 from gui.widgets.basic import Button, Label, column, row
 from gui.widgets.frame import FocusRing
@@ -49,6 +50,56 @@ class CloseDialog(QDialog):
     def _stop(self) -> None:
         self.accept()
         self.stopped.emit()
+
+
+class SaveDialog(Dialog):
+    """Signals: `saved()` save first; `given_up()` go on without. Esc does nothing."""
+
+    saved = Signal()
+    given_up = Signal()
+
+    def __init__(self, look: Look, window: QWidget, name: str) -> None:
+        text = "What was changed since it was saved last would be gone."
+        super().__init__(look, window, f"Save the changes of {name}?", text)
+        self.button("Cancel", "flat").clicked.connect(self.reject)
+        self.lose = self.button("Do not save")
+        self.keep = self.button("Save", "filled")
+        self.lose.clicked.connect(self._lose)
+        self.keep.clicked.connect(self._keep)
+        self.keep.setDefault(True)
+
+    def _lose(self) -> None:
+        self.accept()
+        self.given_up.emit()
+
+    def _keep(self) -> None:
+        self.accept()
+        self.saved.emit()
+
+
+class OverwriteDialog(Dialog):
+    """Signals: `replaced()` write over what another program wrote; `elsewhere()` choose another file."""
+
+    replaced = Signal()
+    elsewhere = Signal()
+
+    def __init__(self, look: Look, window: QWidget, name: str) -> None:
+        text = "Saving here would throw away what that program wrote."
+        super().__init__(look, window, f"{name} was changed by another program", text, grade="warn")
+        self.button("Cancel", "flat").clicked.connect(self.reject)
+        self.replace = self.button("Replace it")
+        self.other = self.button("Save as …", "filled")
+        self.replace.clicked.connect(self._replace)
+        self.other.clicked.connect(self._elsewhere)
+        self.other.setDefault(True)
+
+    def _replace(self) -> None:
+        self.accept()
+        self.replaced.emit()
+
+    def _elsewhere(self) -> None:
+        self.accept()
+        self.elsewhere.emit()
 
 
 def ask_file(parent: QWidget, title: str, kinds: str, then: Callable[[Path], None]) -> None:

@@ -29,11 +29,13 @@ def doable(window: MainWindow) -> list[Action]:
         made.append(Action("Run", stop.word, "stop", stop.click))
     else:
         made += [*_with_the_lab(window), *_opening(window)]
+    made += with_the_profile(window)
     if window.summary is not None:
         made += _with_results(window)
     dark = window.dark
     name = "Light colours" if dark else "Dark colours"
     made.append(Action("Window", name, "sun" if dark else "moon", window.swap_theme))
+    made.append(Action("Window", "Forget remembered passwords", "key", window.forget_passwords))
     return made
 
 
@@ -48,6 +50,20 @@ def _with_the_lab(window: MainWindow) -> Iterator[Action]:
             yield Action("Lab", "Take installed packages away …", "trash", page.unprovided.emit)
         yield Action("Lab", again, "x" if page.checking else "arrows-clockwise", page.check.click, "F5")
         yield Action("Lab", "Take everything back", "arrow-counter-clockwise", page.taken_back.emit)
+
+
+def with_the_profile(window: MainWindow) -> Iterator[Action]:
+    """What can be done with the profile that is open."""
+    document, opening = window.document, window.opening
+    if document.profile is None:
+        return
+    if document.undoes:
+        undo = f"Undo: {document.undoes}"
+        yield Action("Profile", undo, "arrow-counter-clockwise", document.undo, "Ctrl Z")
+    if document.redoes:
+        yield Action("Profile", f"Redo: {document.redoes}", "arrow-clockwise", document.redo, "Ctrl Shift Z")
+    yield Action("Profile", "Save the profile", "floppy-disk", opening.save, "Ctrl S")
+    yield Action("Profile", "Save the profile as …", "floppy-disk", opening.save_as, "Ctrl Shift S")
 
 
 def _opening(window: MainWindow) -> Iterator[Action]:

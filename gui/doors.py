@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from lab.analysis.summary import Summary
     from lab.asking import Question
     from lab.credentials import Offered, Passwords
+    from lab.draft import Draft
     from lab.embedded import Embedded
     from lab.profile import Profile
     from lab.recent import Recent
@@ -49,8 +50,9 @@ ANSWERING = (RunStarted, ToolMeasured, LineProved, TrialFinished, RunFinished)
 
 @dataclass(frozen=True, slots=True)
 class OpenedProfile:
-    """A profile, and how many trials each of its experiments plans."""
+    """A profile that can be edited, and how many trials each of its experiments plans."""
 
+    draft: Draft
     profile: Profile
     trials: dict[str, int]
 
@@ -266,11 +268,25 @@ class Doors:
         for attempt in range(TRIES):
             try:
                 enter()
+                self._remember()
                 break
             except (PasswordRefused, LoginPasswordRefused, RepositoryPasswordRefused, TookTooLong) as error:
                 if attempt == TRIES - 1 or self.person is None:
                     raise
                 self.person.notice = f"{error}. This is try {attempt + 2} of {TRIES}."
+
+    def _remember(self) -> None:
+        """Put what the person wanted remembered, and was right, into the keyring; say so where it is not taken."""
+        passwords = self.passwords()
+        for one in passwords.taken():
+            if one.wished and not passwords.remember(one.target, one.kind) and self.person is not None:
+                self.person.not_remembered(one.what)
+
+    def forget_passwords(self) -> Iterator[tuple[str, ...] | None]:
+        """Take out of the keyring what BranchLab put there: the names of it, None where no keyring answers."""
+        from lab import credentials
+
+        yield credentials.forget()
 
     def check(
         self,
@@ -368,14 +384,23 @@ class Doors:
                 yield Came(host=name, texts=tuple(texts))
 
     def profile(self, path: Path) -> Iterator[OpenedProfile]:
-        """Read and check a profile."""
-        from lab import design, profile
+        """Read and check a profile. Raises BadInput that names every problem where it is wrong."""
+        from lab import profile
+        from lab.draft import Draft
 
-        found = profile.load(path)
-        counts = {}
-        for experiment in found.experiments:
-            counts[experiment.name] = len(design.trials(experiment))
-        yield OpenedProfile(found, counts)
+        draft = Draft.opened(path, keep_in=self.drafts())
+        found = draft.profile if draft.profile is not None else profile.load(path)
+        yield OpenedProfile(draft, found, planned(found))
+
+    def drafts(self) -> Path:
+        """The folder where what was not saved is kept for a crash."""
+        from lab import store
+
+        return store.data_folder() / "drafts"
+
+    def passing(self, path: Path) -> bool:
+        """True for the profile of hosts that this window made: it ends with them."""
+        return any(made.profile_path == path for made in self.held)
 
     def hosts(self) -> Iterator[OpenedProfile]:
         """Make hosts on this machine, which end with this process; their profile."""
@@ -467,6 +492,13 @@ class Doors:
         """Take down what this window made."""
         while self.held:
             self.held.pop().close()
+
+
+def planned(profile: Profile) -> dict[str, int]:
+    """How many trials each experiment of a profile plans, by its name."""
+    from lab import design
+
+    return {experiment.name: len(design.trials(experiment)) for experiment in profile.experiments}
 
 
 def _in_words(missing: Missing) -> Lacking:

@@ -4,33 +4,30 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Sequence
-from datetime import datetime
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
 
-from PySide6.QtCore import QTimer, Signal
+from PySide6.QtCore import QPoint, Qt, QTimer, Signal
 from PySide6.QtGui import QCloseEvent, QDragEnterEvent, QDropEvent, QKeySequence, QResizeEvent, QShortcut
-from PySide6.QtWidgets import QApplication, QMainWindow, QStackedWidget, QWidget
+from PySide6.QtWidgets import QApplication, QMainWindow, QMenu, QStackedWidget, QWidget
 
 from gui import telling
 from gui.actions import Action, Actions
-from gui.asking import CloseDialog, ask_file, ask_target
-from gui.checking import Checking
-from gui.doable import doable
-from gui.doors import Doors, OpenedProfile, OpenedRun
+from gui.asking import CloseDialog, ask_target
+from gui.deeds import Deeds
+from gui.doable import doable, with_the_profile
+from gui.document import Document
+from gui.doors import Doors, OpenedProfile, OpenedRun, planned
 from gui.jobs import Jobs
-from gui.lab.checked import OWN, CheckedLab
 from gui.lab.page import LabPage
+from gui.opening import Opening, Then
 from gui.preparing import Preparing, Wanted
-from gui.provisioning import Provisioning
 from gui.questions import Questions
 from gui.report import Banner, DefectDialog, Reporter, Trouble
 from gui.results.page import ResultsPage
 from gui.run.page import RunPage
 from gui.runs import Runs
 from gui.start.page import StartPage
-from gui.taking_back import TakingBack
 from gui.telling import LAB, PLACES, RESULTS, RUN
 from gui.theme import sheet
 from gui.theme.look import Look
@@ -60,10 +57,6 @@ from lab.events import (
 from lab.live import Live
 from lab.model import Experiment, Lab
 
-if TYPE_CHECKING:
-    from lab.rig.host_checks import Checked
-
-T = TypeVar("T")
 log = logging.getLogger(__name__)
 
 REDRAW_MS = 50
@@ -96,12 +89,11 @@ class MainWindow(QMainWindow):
         self.summary: Summary | None = None
         self.run_path: Path | None = None
         self._dirty, self._lab_dirty, self._ticks = True, True, 0
-        self._closing, self._wanted = False, ""
-        self._pending: tuple[str | None, Path | None, frozenset[str]] | None = None
+        self._closing = False
         self.trouble: BaseException | None = None
         """why the newest run that was asked for did not begin"""
-        self._checked_for: tuple[Lab, str] | None = None
         self._jobs = Jobs(self)
+        self.document = Document(self, keep_in=doors.drafts())
         self._past = False
         self._outcome: Outcome | None = None
         self.setWindowTitle("BranchLab")
@@ -126,15 +118,11 @@ class MainWindow(QMainWindow):
     def open_profile(self, path: Path, *, experiment: str | None = None, run: bool = False,
                      record: Path | None = None, agreed: frozenset[str] | None = None) -> None:  # fmt: skip
         """Open a profile; with `run`, run its experiment at once. With `agreed`, nobody is asked (see `Wanted`)."""
-        if self._refused_while_busy():
-            return
-        self._pending = (experiment, record, agreed) if run else None
-        self._wanted = experiment or ""
-        self._jobs.do(self._doors.profile(path), self._profile_opened)
+        self.opening.read_profile(path, Then(experiment=experiment, run=run, record=record, agreed=agreed))
 
     def open_run(self, path: Path) -> None:
         """Open a run file; it opens in *Results*."""
-        self._jobs.do(self._doors.opened(path), self._run_opened)
+        self.opening.read_run(path)
 
     def start_run(
         self, experiment: Experiment, record: Path | None = None, agreed: frozenset[str] | None = None
@@ -142,7 +130,10 @@ class MainWindow(QMainWindow):
         """Run an experiment on the lab that is open, once what others would feel is agreed to."""
         if self._lab is None or self._refused_while_busy():
             return
-        self._checking.cancel()
+        if self.document.problems:
+            self._tell(_wrong(self.document))
+            return
+        self.deeds.checking.cancel()
         self.trouble = None
         self._banner.hide()
         self._before_run = LAB if self._page == START else self._page
@@ -161,9 +152,7 @@ class MainWindow(QMainWindow):
     def leave(self) -> None:
         """Nobody is here any more: what waits for an answer goes on without one."""
         self._preparing.cancel()
-        self._taking_back.leave()
-        self._checking.cancel()
-        self._provisioning.cancel()
+        self.deeds.leave()
         self._questions.close()
 
     @property
@@ -189,6 +178,10 @@ class MainWindow(QMainWindow):
     def swap_theme(self) -> None:
         """The other palette."""
         self._look.use("light" if self.dark else "dark")
+
+    def forget_passwords(self) -> None:
+        """Take out of the system keyring what BranchLab put there, and say what that was."""
+        self._jobs.do(self._doors.forget_passwords(), self._forgotten)
 
     def show_page(self, key: str) -> None:
         """Show a page."""
@@ -248,9 +241,10 @@ class MainWindow(QMainWindow):
         self._questions = Questions(self)
         self.runs = Runs(self._doors, self._jobs, self)
         self._preparing = Preparing(look, self._doors, self._questions, self)
-        self._taking_back = TakingBack(look, self._doors, self._questions, self)
-        self._checking = Checking(look, self._doors, self._questions, self)
-        self._provisioning = Provisioning(look, self._doors, self._questions, self)
+        self.deeds = Deeds(look, self._doors, self._questions, self.lab_page, self)
+        self.deeds.refused = self._refused_while_busy
+        self.opening = Opening(look, self._doors, self._jobs, self.document, self)
+        self.opening.refused = self._refused_while_busy
 
     def _wire(self) -> None:
         self.runs.happened.connect(self._happened)
@@ -260,17 +254,18 @@ class MainWindow(QMainWindow):
         self._preparing.ready.connect(self._begin_run)
         self._preparing.left.connect(self._left)
         self._preparing.crashed.connect(self._not_begun)
-        self._taking_back.going.connect(self.lab_page.take_back)
-        self._taking_back.done.connect(self._tell)
-        self._taking_back.crashed.connect(self._reporter.take)
-        self._checking.going.connect(self.lab_page.say_checking)
-        self._checking.looking.connect(self.lab_page.look_at)
-        self._checking.done.connect(self._checked)
-        self._checking.crashed.connect(self._reporter.take)
-        self._provisioning.going.connect(self.lab_page.say_providing)
-        self._provisioning.told.connect(self._tell)
-        self._provisioning.changed.connect(self._provisioned)
-        self._provisioning.crashed.connect(self._reporter.take)
+        self.deeds.begun.connect(self._banner.hide)
+        self.deeds.begun.connect(partial(self.show_page, LAB))
+        self.deeds.told.connect(self._tell)
+        self.deeds.crashed.connect(self._reporter.take)
+        self.deeds.checked.connect(self._know_more)
+        self.deeds.settled.connect(self._close_if_done)
+        self.opening.profile.connect(self._profile_opened)
+        self.opening.run.connect(self._run_opened)
+        self.opening.making.connect(partial(self.start_page.busy, "Making three hosts …"))
+        self.document.changed.connect(self._edited)
+        self.document.saved.connect(self._tell_open)
+        self.document.told.connect(self._tell)
         self._jobs.failed.connect(self._job_failed)
         self._jobs.ended.connect(self._close_if_done)
         self._reporter.told.connect(self._tell)
@@ -279,18 +274,13 @@ class MainWindow(QMainWindow):
         self._top.home.connect(self._home)
         self._top.themed.connect(self.swap_theme)
         self._top.sought.connect(self._offer_actions)
-        self.start_page.made.connect(self._make_hosts)
-        self.start_page.profile.connect(self._ask_profile)
-        self.start_page.run.connect(self._ask_run)
+        self._top.asked.connect(self._offer_profile)
+        self.start_page.made.connect(self.opening.make_hosts)
+        self.start_page.profile.connect(self.opening.ask_profile)
+        self.start_page.run.connect(self.opening.ask_run)
         self.start_page.recent.connect(self.open_run)
         self.lab_page.run.connect(self.start_run)
         self.lab_page.wanted.connect(self._home)
-        self.lab_page.taken_back.connect(self._take_back)
-        self.lab_page.looked.connect(self._check)
-        self.lab_page.left.connect(self._checking.cancel)
-        self.lab_page.left.connect(self._provisioning.cancel)
-        self.lab_page.provided.connect(partial(self._provision, remove=False))
-        self.lab_page.unprovided.connect(partial(self._provision, remove=True))
         self.run_page.wanted.connect(partial(self.show_page, LAB))
         self.run_page.stopped.connect(self._ask_stop)
         self.run_page.cancelled.connect(self._preparing.cancel)
@@ -298,7 +288,7 @@ class MainWindow(QMainWindow):
         self.run_page.paused.connect(self.runs.pause)
         self.run_page.resumed.connect(self.runs.resume)
         self.run_page.results.connect(partial(self.show_page, RESULTS))
-        self.results_page.opened.connect(self._ask_run)
+        self.results_page.opened.connect(self.opening.ask_run)
         self.results_page.exported.connect(self._ask_export)
         self._look.changed.connect(self._dress)
         for number, place in enumerate(PLACES, 1):
@@ -306,7 +296,11 @@ class MainWindow(QMainWindow):
         self._key("F6", self._next_part)
         self._key("Ctrl+R", self._run_key)
         self._key("F5", self._check_key)
-        self._key("Ctrl+O", self._ask_any)
+        self._key("Ctrl+O", self.opening.ask_any)
+        self._key("Ctrl+S", self.opening.save)
+        self._key("Ctrl+Shift+S", self.opening.save_as)
+        self._key("Ctrl+Z", self._undo)
+        self._key("Ctrl+Shift+Z", self._redo)
         self._key("Ctrl+K", self._offer_actions)
 
     def _key(self, keys: str, slot: Callable[[], None]) -> None:
@@ -316,7 +310,6 @@ class MainWindow(QMainWindow):
 
     def _job_failed(self, error: BaseException) -> None:
         self.start_page.busy("")
-        self._pending = None
         self.runs.not_summed()
         self._reporter.take(error)
 
@@ -330,45 +323,55 @@ class MainWindow(QMainWindow):
                 "The hosts are being looked at.",
                 "Cancel that first, or wait until the run has ended.",
             )
-        elif self._taking_back.busy:
-            title, text = "Everything is being taken back.", "Wait until that has ended."
-        elif self._provisioning.busy:
-            title, text = (
-                "The packages of the hosts are being looked at, or installed.",
-                "Wait until that has ended.",
-            )
         elif self.running:
             title, text = "A run is going.", "Open another one once it has ended."
+        elif (told := self.deeds.under_way()) is not None:
+            self._tell(told)
+            return True
         else:
             return False
         self._tell(Trouble(title=title, text=text, grade="warn"))
         return True
 
-    def _make_hosts(self) -> None:
-        if self._refused_while_busy():
-            return
-        self.start_page.busy("Making three hosts …")
-        self._jobs.do(self._doors.hosts(), self._profile_opened)
-
-    def _profile_opened(self, opened: OpenedProfile) -> None:
+    def _profile_opened(self, opened: OpenedProfile, then: Then) -> None:
         self.start_page.busy("")
         if self._refused_while_busy():
-            self._pending = None
             return
-        self._checking.cancel()
+        self.deeds.checking.cancel()
         self._banner.hide()
         self.show_live(Live())
+        self.document.take(opened.draft)
         self.show_lab(opened.profile.lab, opened.profile.experiments, opened.trials)
-        self._top.show_open(opened.profile.lab.name, opened.profile.path.name)
-        self.setWindowTitle(f"{opened.profile.lab.name} – BranchLab")
+        self._tell_open()
         for warning in opened.profile.warnings[:1]:
             self._tell(Trouble(title=warning, grade="warn"))
-        if self._pending is not None:
-            (name, record, agreed), self._pending = self._pending, None
-            self.start_run(opened.profile.experiment(name), record, agreed)
+        if then.run:
+            self.start_run(opened.profile.experiment(then.experiment), then.record, then.agreed)
         else:
-            self.lab_page.choose(self._wanted)
+            self.lab_page.choose(then.experiment or "")
             self.show_page(LAB)
+
+    def _edited(self) -> None:
+        """The profile says something else; a run that goes is shown with the lab that it began with."""
+        self._tell_open()
+        profile = self.document.profile
+        if profile is not None and not self.running and not self.looking:
+            self.show_lab(profile.lab, profile.experiments, planned(profile))
+
+    def _tell_open(self) -> None:
+        profile, path = self.document.profile, self.document.path
+        if profile is None:
+            return
+        name = profile.lab.name
+        state = "not saved" if self.document.unsaved or path is None else path.name
+        self._top.show_open(name, state, profile=True)
+        self.setWindowTitle(f"{name}{'*' * self.document.unsaved} – BranchLab")
+
+    def _undo(self) -> None:
+        self.document.undo()
+
+    def _redo(self) -> None:
+        self.document.redo()
 
     def _run_opened(self, opened: OpenedRun) -> None:
         if self._refused_while_busy():
@@ -389,46 +392,11 @@ class MainWindow(QMainWindow):
         self.run_page.looked()
         self.runs.begin(wanted)
 
-    def _take_back(self) -> None:
-        if self._lab is not None and not self._refused_while_busy():
-            self._checking.cancel()
-            self._banner.hide()
-            self.show_page(LAB)
-            self._taking_back.begin(self._lab)
-
-    def _check(self, experiment: Experiment | None) -> None:
-        if self._lab is not None and not self._checking.busy and not self._refused_while_busy():
-            self.show_page(LAB)
-            self._checked_for = (self._lab, experiment.name if experiment else "")
-            self._checking.begin(self._lab, experiment)
-
     def _check_key(self) -> None:
         if not self.running:
-            self._check(self.lab_page.experiment)
+            self.deeds.check(self.lab_page.experiment)
 
-    def _provision(self, *, remove: bool) -> None:
-        if self._lab is None or self._refused_while_busy():
-            return
-        self._checking.cancel()
-        self._banner.hide()
-        self.show_page(LAB)
-        if self._doors.own(self._lab):
-            self._tell(Trouble(title="Nothing is installed in this lab.", text=OWN, grade="info"))
-        else:
-            self._provisioning.begin(self._lab, remove=remove)
-
-    def _provisioned(self) -> None:
-        if not self._closing:
-            self._check(self.lab_page.experiment)
-        self._close_if_done()
-
-    def _checked(self, found: tuple[Checked, ...]) -> None:
-        if self._checked_for is None:
-            return
-        lab, experiment = self._checked_for
-        own = self._doors.own(lab)
-        at = datetime.now().astimezone()
-        self.lab_page.show_check(CheckedLab(items=found, at=at, experiment=experiment, own=own))
+    def _know_more(self) -> None:
         self._lab_dirty = self._dirty = True
 
     def _left(self) -> None:
@@ -455,7 +423,7 @@ class MainWindow(QMainWindow):
 
     def show_lab(self, lab: Lab, experiments: Sequence[Experiment], trials: dict[str, int]) -> None:
         """Show this lab, its experiments, and how many trials each plans."""
-        self._lab = lab
+        self._lab = self.deeds.lab = lab
         self.lab_page.show_lab(lab, experiments, trials)
 
     def show_live(self, live: Live, *, past: bool = False) -> None:
@@ -472,6 +440,8 @@ class MainWindow(QMainWindow):
         if self.live.outcome is Outcome.FAILED:
             self._tell(Trouble(title=self.live.reason or "The run failed.", text=self.live.advice))
         self.finished.emit(self._outcome)
+        if self.document.profile is not None and self.document.profile.lab != self._lab:
+            self._edited()  # what was edited meanwhile
         self._close_if_done()
 
     def _summed_up(self, summary: Summary) -> None:
@@ -539,27 +509,15 @@ class MainWindow(QMainWindow):
     def _home(self) -> None:
         self.show_page(START)
 
-    def _ask_profile(self) -> None:
-        ask_file(self, "Open a lab", "Profiles (*.toml)", self.open_profile)
-
-    def _ask_run(self) -> None:
-        ask_file(self, "Open a run", "Runs (*.branchlab)", self.open_run)
-
-    def _ask_any(self) -> None:
-        ask_file(self, "Open", "Runs and profiles (*.branchlab *.toml)", self._open_any)
-
-    def _open_any(self, path: Path) -> None:
-        if path.suffix == ".toml":
-            self.open_profile(path)
-        else:
-            self.open_run(path)
-
     def _ask_export(self) -> None:
         ask_target(self, "Export the run", EXPORTS, self._export)
 
     def _export(self, target: Path) -> None:
         if self.run_path is not None:
             self._jobs.do(self._doors.export(self.run_path, target), self._exported)
+
+    def _forgotten(self, names: Sequence[str] | None) -> None:
+        self._tell(telling.forgotten(names))
 
     def _exported(self, path: Path) -> None:
         self._tell(Trouble(title=f"Written: {path}", grade="info"))
@@ -581,6 +539,13 @@ class MainWindow(QMainWindow):
     def _offer_actions(self) -> None:
         self._actions.offer(self._doable())
 
+    def _offer_profile(self, place: QPoint) -> None:
+        menu = QMenu(self)
+        menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        for action in with_the_profile(self):
+            menu.addAction(f"{action.name}\t{action.keys}", action.do)
+        menu.popup(place)
+
     def _doable(self) -> list[Action]:
         return doable(self)
 
@@ -590,15 +555,19 @@ class MainWindow(QMainWindow):
         next_part([*parts, self.lab_page.inspector] if self._page == LAB else parts)
 
     def closeEvent(self, event: QCloseEvent) -> None:
-        if self._provisioning.changing:  # half-installed packages would be worse than a wait
+        if self.deeds.held():
             event.ignore()
             self._closing = True
-            self._provisioning.closing()
+            return
+        if not self.runs.busy and not self._closing and self.document.unsaved:
+            event.ignore()
+            self.opening.kept_first(self.interrupt)
             return
         if not self.runs.busy:
             self._timer.stop()
             event.accept()
             self.leave()
+            self.document.take(None)
             self.closed.emit()
             return
         event.ignore()
@@ -625,8 +594,15 @@ class MainWindow(QMainWindow):
     def dropEvent(self, event: QDropEvent) -> None:
         for url in event.mimeData().urls():
             if _ours(url.toLocalFile()):
-                self._open_any(Path(url.toLocalFile()))
+                self.opening.read_any(Path(url.toLocalFile()))
                 return
+
+
+def _wrong(document: Document) -> Trouble:
+    first = document.problems[0]
+    more = len(document.problems) - 1
+    text = f"{first.told('the profile')}" + (f" (and {more} more)" if more else "")
+    return Trouble(title="The profile is not right yet, so nothing was started.", text=text, grade="warn")
 
 
 def _ours(name: str) -> bool:

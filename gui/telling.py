@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from gui import words
 from gui.lab import facts
+from gui.report import Trouble
 from gui.theme import marks
 from gui.widgets.frame import Navigation, Place, StatusBar, TopBar
 from lab.analysis.findings import NO_NUMBER
@@ -67,3 +70,16 @@ def status_bar(bar: StatusBar, live: Live) -> None:
         bar.say(marks.WARN if bad else marks.OK, said, right)
     else:
         bar.say(marks.OK, "Every change on a host is a lease: it is undone when BranchLab is gone", "")
+
+
+def forgotten(names: Sequence[str] | None) -> Trouble:
+    """What was taken out of the keyring, by name; None where no keyring answers."""
+    if names is None:
+        return Trouble(
+            title="No system keyring answers on this machine, so nothing is remembered.", grade="info"
+        )
+    if not names:
+        return Trouble(title="No passwords were remembered.", grade="info")
+    what = "1 password" if len(names) == 1 else f"{len(names)} passwords"
+    text = f"{', '.join(names)}. What was used since BranchLab began is in its memory until it ends."
+    return Trouble(title=f"{what} taken out of the system keyring.", text=text, grade="info")

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import os
+
 import pytest
+
+# No test reads or writes the keyring of whoever runs it; those that want one bring their own.
+os.environ.setdefault("PYTHON_KEYRING_BACKEND", "keyring.backends.null.Keyring")
 
 LONG = {
     "test_ipv6",

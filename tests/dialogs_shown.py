@@ -12,7 +12,7 @@ from gui.dialogs import Dialog
 from gui.doors import Came, Lacking
 from gui.host_key import HostKeyDialog
 from gui.packages import PackagesDialog, ProgressDialog
-from gui.password import PasswordDialog
+from gui.password import NotRememberedDialog, PasswordDialog
 from gui.theme.look import Look
 from lab.asking import Question
 from lab.credentials import Offered
@@ -66,7 +66,9 @@ def _password(look: Look, window: QWidget) -> Dialog:
         "Password of lab@proxy.office.example.com:22 to become root on proxy: ",
         window,
         notice="sudo did not take the password. This is try 2 of 3.",
+        keyring=True,
     )
+    dialog.remember.setChecked(True)
     dialog.field.setText("not shown")
     return dialog
 
@@ -77,6 +79,10 @@ def _first_password(look: Look, window: QWidget) -> Dialog:
 
 def _code(look: Look, window: QWidget) -> Dialog:
     return PasswordDialog(look, "proxy (lab@proxy.office.example.com:22) asks: Verification code: ", window)
+
+
+def _not_remembered(look: Look, window: QWidget) -> Dialog:
+    return NotRememberedDialog(look, "the password of lab@proxy.office.example.com:22 to become root", window)
 
 
 def _pasted(text: str) -> Callable[[Look, QWidget], Dialog]:
@@ -143,6 +149,7 @@ DIALOGS: dict[str, Callable[[Look, QWidget], Dialog]] = {
     "password": _first_password,
     "password-wrong": _password,
     "code": _code,
+    "not-remembered": _not_remembered,
     "host-key": _pasted(""),
     "host-key-same": _pasted(f"256 {offered().fingerprint} root@desk-3 (ED25519)"),
     "packages": _packages,

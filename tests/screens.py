@@ -235,12 +235,12 @@ def _dialogs(folder: Path, suffix: str, width: int, height: int, theme: str) -> 
 def _checks(folder: Path, suffix: str, window: MainWindow) -> None:
     """The page while hosts are checked, and what checks of all kinds found."""
     page = window.lab_page
-    window._checking.going.emit("Checking proxy (2 of 3) …")
-    window._checking.looking.emit("proxy")
+    window.deeds.checking.going.emit("Checking proxy (2 of 3) …")
+    window.deeds.checking.looking.emit("proxy")
     settle(0.3)
     window.grab().save(str(folder / f"checking-{suffix}.png"))
-    window._checking.looking.emit("")
-    window._checking.going.emit("")
+    window.deeds.checking.looking.emit("")
+    window.deeds.checking.going.emit("")
     found = some("desk-3", HOSTS.name)
     long = tuple(replace(one, host="desk-3") for one in thirty())
     good = tuple(replace(one, host="desk-3" if one.host == "client" else one.host) for one in well())

@@ -86,6 +86,7 @@ class Found:
     text: str
     advice: str = ""
     command: str = ""
+    asks: str = ""
 
     @property
     def grade(self) -> str:
@@ -307,7 +308,7 @@ def test_plan_prints_trials_commands_and_duration_and_touches_no_host(world: Wor
     assert store.runs() == ()
     world.call("run", str(world.profile))
     (head,) = store.runs()
-    assert f"(as measured in run {head.run})" in world.call("plan", str(world.profile)).stdout
+    assert f"(estimated from run {head.run})" in world.call("plan", str(world.profile)).stdout
 
 
 def test_the_changes_of_a_plan_are_a_page_alone_and_touch_no_host(world: World) -> None:

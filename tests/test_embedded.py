@@ -23,6 +23,7 @@ from lab import embedded
 from lab.embedded import folders, needs, plan
 from lab.errors import BadInput, HostLacks, LabError
 from lab.model import Role
+from tests import users
 
 CHECKOUT = Path(__file__).resolve().parents[1]
 PATIENCE_S = 30
@@ -331,6 +332,25 @@ def test_a_terminal_can_be_had(lab: embedded.Embedded) -> None:
     words = ["ssh", "-tt", "-F", f"{lab.folder}/ssh_config", "proxy", "--", "tty"]
     done = subprocess.run(words, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60)
     assert done.stdout.startswith("/dev/pts/"), done.stderr
+
+
+@pytest.mark.lab
+def test_users_added_to_this_machine_meanwhile_change_nothing_in_the_lab(lab: embedded.Embedded) -> None:
+    """A package that somebody installs does so, and took the lab's own users away: root could log in no more."""
+    files = ["passwd", "group", "hosts", *(["shadow"] if ROOT else [])]
+    look = f"cd /etc && cat {' '.join(files)}"
+    before = on(lab.folder, "server", look)
+    assert lab.lab.one(Role.PROXY).address in before
+    with users.user():
+        assert on(lab.folder, "server", look) == before
+
+
+@pytest.mark.lab
+def test_a_host_changes_nothing_in_the_machines_etc(lab: embedded.Embedded) -> None:
+    assert "Read-only" in on(lab.folder, "server", "touch /etc/bl-test", check=False)
+    assert not Path("/etc/bl-test").exists()
+    # Often a symbolic link to a folder beside /etc.
+    assert on(lab.folder, "server", "cat /etc/os-release") == Path("/etc/os-release").read_text("utf-8")
 
 
 @pytest.mark.lab

@@ -24,11 +24,13 @@ from gui import app, asking
 from gui.asking import CloseDialog
 from gui.doors import OpenedProfile
 from gui.main_window import LAB, RESULTS, RUN, START, MainWindow
+from gui.opening import Then
 from gui.report import DefectDialog, Trouble
 from gui.run import page as run_page
 from gui.theme import marks
 from gui.worker import Worker
 from lab import runner, store
+from lab.draft import Draft
 from lab.errors import BadInput
 from lab.events import Event, OutputSeen, TrialFinished
 from lab.live import Live
@@ -230,7 +232,7 @@ def test_answers_asked_for_while_others_are_made_are_made_too(made: Made, qtbot:
 
 
 def test_a_run_without_a_window_still_says_how_it_went(made: Made, qtbot: QtBot) -> None:
-    window = made(FakeTestbed(pace=0.002, failing={5: "svn: no"}))
+    window = made(FakeTestbed(pace=0.05, failing={5: "svn: no"}))
     started(qtbot, window, small(), done=1)
     window.close()
     with qtbot.waitSignal(window.closed, timeout=FOREVER_MS):
@@ -243,11 +245,11 @@ def test_a_second_run_or_lab_waits_for_the_first(made: Made, qtbot: QtBot, tmp_p
     started(qtbot, window, experiment(), done=1)
     run = window.live.run
     other = Lab(name="Other", hosts=(Host(name="x", role=Role.CLIENT, ssh="x"),))
-    opened = OpenedProfile(Profile(path=tmp_path / "other.toml", lab=other, experiments=()), {})
+    opened = OpenedProfile(Draft(), Profile(path=tmp_path / "other.toml", lab=other, experiments=()), {})
     deeds: list[Callable[[], None]] = [
         lambda: window.start_run(small()),
-        lambda: window._profile_opened(opened),
-        window._make_hosts,
+        lambda: window._profile_opened(opened, Then()),
+        window.opening.make_hosts,
         lambda: window.open_profile(tmp_path / "none.toml", run=True),
     ]
     for deed in deeds:
@@ -255,7 +257,7 @@ def test_a_second_run_or_lab_waits_for_the_first(made: Made, qtbot: QtBot, tmp_p
         deed()
         assert window._banner.isVisible()
         assert window._banner._title.text() == "A run is going."
-    assert window._pending is None
+    assert window.document.profile is None
     assert not [worker for worker in window._jobs.findChildren(Worker) if worker.busy]
     assert window.live.run == run
     assert window._lab is HOSTS

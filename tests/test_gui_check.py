@@ -100,7 +100,7 @@ def key(qtbot: QtBot, window: MainWindow, which: Qt.Key, *, ctrl: bool = False) 
 def checked(qtbot: QtBot, window: MainWindow) -> CheckedLab:
     """Press Check, and wait for what came of it."""
     window.show_page(LAB)
-    with qtbot.waitSignal(window._checking.done, timeout=FOREVER_MS):
+    with qtbot.waitSignal(window.deeds.checking.done, timeout=FOREVER_MS):
         qtbot.mouseClick(window.lab_page.check, Qt.MouseButton.LeftButton)
     QApplication.processEvents()
     found = window.lab_page.checked
@@ -121,14 +121,14 @@ def test_check_is_told_host_by_host_and_holds_nothing_up(made: Made, qtbot: QtBo
     page = window.lab_page
     window.show_page(LAB)
     said: list[str] = []
-    window._checking.going.connect(said.append)
+    window.deeds.checking.going.connect(said.append)
     qtbot.mouseClick(page.check, Qt.MouseButton.LeftButton)
     qtbot.waitUntil(lambda: page.know().hosts[1].word == "checking", timeout=FOREVER_MS)
     assert page.shown.hosts[1].sign == "running"
     assert page.check.word == "Cancel"
     window.swap_theme()
     window.swap_theme()
-    with qtbot.waitSignal(window._checking.done, timeout=FOREVER_MS):
+    with qtbot.waitSignal(window.deeds.checking.done, timeout=FOREVER_MS):
         check.go.set()
     assert [one for one in said if one.startswith("Checking ")][1:] == [
         "Checking client (1 of 3) …",
@@ -217,10 +217,10 @@ def test_keys_alone_check_choose_and_copy(made: Made, qtbot: QtBot) -> None:
         window.activateWindow()
     key(qtbot, window, Qt.Key.Key_K, ctrl=True)
     qtbot.keyClicks(window._actions.field, "check the")
-    with qtbot.waitSignal(window._checking.done, timeout=FOREVER_MS):
+    with qtbot.waitSignal(window.deeds.checking.done, timeout=FOREVER_MS):
         key(qtbot, window, Qt.Key.Key_Return)
     assert window._page == LAB
-    with qtbot.waitSignal(window._checking.done, timeout=FOREVER_MS):
+    with qtbot.waitSignal(window.deeds.checking.done, timeout=FOREVER_MS):
         key(qtbot, window, Qt.Key.Key_F5)
     window.lab_page.picture.setFocus(Qt.FocusReason.ShortcutFocusReason)
     for _ in range(3):  # client, proxy, server
@@ -243,7 +243,7 @@ def test_cancel_midway_leaves_what_was_known(made: Made, qtbot: QtBot) -> None:
     qtbot.mouseClick(window.lab_page.check, Qt.MouseButton.LeftButton)
     qtbot.waitUntil(check.there.is_set, timeout=FOREVER_MS)
     qtbot.mouseClick(window.lab_page.check, Qt.MouseButton.LeftButton)
-    assert not window._checking.busy
+    assert not window.deeds.checking.busy
     assert window.lab_page.check.word == "Check"
     assert window.lab_page.checked is None
     assert {host.word for host in window.lab_page.know().hosts} == {"not checked"}
@@ -277,7 +277,7 @@ def test_a_run_takes_the_place_of_a_check(made: Made, qtbot: QtBot) -> None:
     ran(qtbot, window, small())
     check.go.set()
     qtbot.waitUntil(lambda: check.ended == ["stopped"], timeout=FOREVER_MS)
-    assert not window._checking.busy
+    assert not window.deeds.checking.busy
 
 
 def test_while_a_run_goes_nothing_is_checked(made: Made, qtbot: QtBot) -> None:
@@ -357,7 +357,7 @@ def test_passwords_are_asked_for_before_and_never_amid_it(made: Made, qtbot: QtB
     window = made(checking=check, signing=signing)
     window.show_lab(OFFICE, (small(),), {})
     window.show_page(LAB)
-    with qtbot.waitSignal(window._checking.done, timeout=FOREVER_MS):
+    with qtbot.waitSignal(window.deeds.checking.done, timeout=FOREVER_MS):
         qtbot.mouseClick(window.lab_page.check, Qt.MouseButton.LeftButton)
         for _ in range(3):
             qtbot.waitUntil(lambda: bool(_asked(window)), timeout=FOREVER_MS)
@@ -377,7 +377,7 @@ def test_cancel_while_a_password_is_asked_for(made: Made, qtbot: QtBot) -> None:
     window.show_page(LAB)
     qtbot.mouseClick(window.lab_page.check, Qt.MouseButton.LeftButton)
     qtbot.waitUntil(lambda: bool(_asked(window)), timeout=FOREVER_MS)
-    window._checking.cancel()
+    window.deeds.checking.cancel()
     qtbot.waitUntil(lambda: not _asked(window), timeout=FOREVER_MS)
     assert not check.asked
 

@@ -26,7 +26,7 @@ from gui.run.output import ACCOUNT
 from gui.taking_back import summary
 from gui.widgets.basic import Check, Label
 from lab import colour, palette
-from lab.credentials import Passwords
+from lab.credentials import Passwords, Remembered
 from lab.errors import AgentRefused, HostTrouble
 from lab.events import HostChanged
 from lab.live import Live
@@ -175,6 +175,45 @@ def test_a_password_is_hidden_until_it_is_asked_to_be_shown(made: Made, qtbot: Q
     assert dialog.give.isEnabled()
     dialog.reject()
     assert dialog.field.text() == ""
+
+
+@pytest.mark.parametrize("checked", [True, False])
+def test_a_password_is_remembered_only_where_it_was_asked_for(
+    made: Made, qtbot: QtBot, checked: bool
+) -> None:
+    dialog = PasswordDialog(made()._look, "Password of me@proxy:22: ", made(), keyring=True)
+    dialog.open()
+    assert not dialog.remember.isChecked()
+    assert "Otherwise kept in memory until BranchLab ends" in said(dialog)
+    dialog.field.setText("s3cret")
+    if checked:
+        qtbot.keyClick(dialog.remember, Qt.Key.Key_Space)
+    dialog.give.click()
+    assert dialog.answer == "s3cret"
+    assert isinstance(dialog.answer, Remembered) == checked
+
+
+def test_without_a_keyring_the_box_is_off_and_the_dialog_says_where_it_is(made: Made, qtbot: QtBot) -> None:
+    dialog = PasswordDialog(made()._look, "Password of me@proxy:22: ", made())
+    dialog.open()
+    assert dialog.remember.isVisible()
+    assert not dialog.remember.isEnabled()
+    assert "No system keyring answers on this machine: kept in memory until BranchLab ends" in said(dialog)
+    dialog.reject()
+
+
+def test_what_is_good_once_cannot_be_remembered(made: Made, qtbot: QtBot) -> None:
+    dialog = PasswordDialog(
+        made()._look, "proxy (me@proxy:22) asks: Verification code: ", made(), keyring=True
+    )
+    dialog.open()
+    assert not dialog.remember.isVisible()
+    assert "Used once, and not kept" in said(dialog)
+    dialog.reject()
+
+
+def said(dialog: PasswordDialog) -> str:
+    return " ".join(label.text() for label in dialog.findChildren(Label))
 
 
 # the key of a host ----------------------------------------------------------------------------------------------
@@ -352,8 +391,8 @@ def test_everything_is_taken_back_and_told_host_by_host(made: Made, qtbot: QtBot
     window = made(reverting=left.revert, signing=nobody_asks)
     window.show_page(LAB)
     said: list[str] = []
-    window._taking_back.going.connect(said.append)
-    with qtbot.waitSignal(window._taking_back.done, timeout=FOREVER_MS):
+    window.deeds.taking_back.going.connect(said.append)
+    with qtbot.waitSignal(window.deeds.taking_back.done, timeout=FOREVER_MS):
         window.lab_page.revert.click()
         assert not window.lab_page.revert.isEnabled()
         window.start_run(small())
@@ -373,7 +412,7 @@ def test_everything_is_taken_back_and_told_host_by_host(made: Made, qtbot: QtBot
     assert "server: line on eth0" in banner._tried.text()
     assert window.lab_page.revert.isEnabled()
     assert window.live.total == 0
-    with qtbot.waitSignal(window._taking_back.done, timeout=FOREVER_MS):  # twice does no harm
+    with qtbot.waitSignal(window.deeds.taking_back.done, timeout=FOREVER_MS):  # twice does no harm
         next(a for a in window._doable() if a.name == "Take everything back").do()
     assert banner._title.text() == "Nothing was left on any of the 3 hosts."
 
@@ -387,8 +426,8 @@ def test_a_host_that_cannot_be_put_back_keeps_no_other_from_it(made: Made, qtbot
         reverting=Left({"client": away, "proxy": busy, "server": ["line"]}).revert, signing=nobody_asks
     )
     window.show_page(LAB)
-    with qtbot.waitSignal(window._taking_back.done, timeout=FOREVER_MS):
-        window._take_back()
+    with qtbot.waitSignal(window.deeds.taking_back.done, timeout=FOREVER_MS):
+        window.deeds.take_back()
     banner = window._banner
     assert banner._title.text() == "Not everything could be taken back: client, proxy."
     assert banner._text.text().splitlines() == [

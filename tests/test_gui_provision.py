@@ -133,7 +133,7 @@ def test_from_a_check_to_what_came_by_keys(made: Made, qtbot: QtBot) -> None:
     assert commands[0].endswith("install subversion")
     assert not hosts.changed()
     check.found, check.asked = well(), []
-    with qtbot.waitSignal(window._checking.done, timeout=FOREVER_MS):
+    with qtbot.waitSignal(window.deeds.checking.done, timeout=FOREVER_MS):
         dialog.go.setFocus(Qt.FocusReason.TabFocusReason)
         qtbot.keyClick(dialog.go, Qt.Key.Key_Space)
         progress = shown(qtbot, window, ProgressDialog)
@@ -159,7 +159,7 @@ def test_esc_and_enter_change_nothing(made: Made, qtbot: QtBot, which: Qt.Key) -
     dialog = shown(qtbot, window, PackagesDialog)
     assert dialog.go.word == "Install on server"
     qtbot.keyClick(dialog, which)
-    qtbot.waitUntil(lambda: not window._provisioning.busy, timeout=FOREVER_MS)
+    qtbot.waitUntil(lambda: not window.deeds.provisioning.busy, timeout=FOREVER_MS)
     assert hosts.log == ["look client", "look proxy", "look server"]
     window.lab_page.provided.emit()  # and it can be asked for again
     shown(qtbot, window, PackagesDialog).reject()
@@ -196,7 +196,7 @@ def test_only_the_hosts_that_can_be_are_installed_on(made: Made, qtbot: QtBot) -
     window.lab_page.provided.emit()
     dialog = shown(qtbot, window, PackagesDialog)
     assert dialog.go.word == "Install on server"
-    with qtbot.waitSignal(window._checking.done, timeout=FOREVER_MS):
+    with qtbot.waitSignal(window.deeds.checking.done, timeout=FOREVER_MS):
         dialog.go.click()
     assert hosts.changed() == ["install server"]
 
@@ -206,7 +206,7 @@ def test_one_host_that_fails_keeps_no_other_from_it(made: Made, qtbot: QtBot) ->
     hosts = FakePackages({name: missing(name) for name in ("client", "server")}, {"client": failed})
     window = made(**hosts.doors())
     window.lab_page.provided.emit()
-    with qtbot.waitSignal(window._checking.done, timeout=FOREVER_MS):
+    with qtbot.waitSignal(window.deeds.checking.done, timeout=FOREVER_MS):
         shown(qtbot, window, PackagesDialog).go.click()
     told = texts(shown(qtbot, window, ProgressDialog))
     assert "client: apt-get ended with 100; what to do: Mend it there." in told
@@ -226,7 +226,7 @@ def test_stop_lets_the_package_manager_finish_and_begins_no_other(made: Made, qt
     assert progress.isVisible()  # Esc is no way out amid it
     window.start_run(small())
     assert "being looked at, or installed" in window._banner._title.text()
-    with qtbot.waitSignal(window._checking.done, timeout=FOREVER_MS):
+    with qtbot.waitSignal(window.deeds.checking.done, timeout=FOREVER_MS):
         progress.stop.click()
         hosts.go.set()
     assert hosts.log[-2:] == ["install proxy", "end proxy"]
@@ -264,7 +264,7 @@ def test_looking_can_be_left(made: Made, qtbot: QtBot) -> None:
     qtbot.waitUntil(lambda: "(1 of 3)" in window.lab_page.head._under_text.text(), timeout=FOREVER_MS)
     assert window.lab_page.provision.word == "Cancel"
     qtbot.mouseClick(window.lab_page.provision, Qt.MouseButton.LeftButton)
-    assert not window._provisioning.busy
+    assert not window.deeds.provisioning.busy
     gate.set()
     qtbot.waitUntil(lambda: hosts.log == ["look client"], timeout=FOREVER_MS)
     QApplication.processEvents()
@@ -288,7 +288,7 @@ def test_what_was_installed_is_taken_away_with_the_same_care(made: Made, qtbot: 
     assert dialog.go.word == "Take away from server"
     assert "iproute2, nftables" in texts(dialog)
     assert not hosts.changed()
-    with qtbot.waitSignal(window._checking.done, timeout=FOREVER_MS):
+    with qtbot.waitSignal(window.deeds.checking.done, timeout=FOREVER_MS):
         dialog.go.click()
     progress = shown(qtbot, window, ProgressDialog)
     assert "server: removed: iproute2, removed: nftables" in texts(progress)

@@ -98,6 +98,26 @@ def test_with_the_proxy_disabled_nothing_passes_it(ran: Ran) -> None:
         assert one.requests["proxy"] > one.requests["server"]
 
 
+@needs_nginx
+def test_nginx_goes_to_a_server_whose_name_only_the_hosts_own_tables_know(
+    lab: embedded.Embedded, tmp_path: Path
+) -> None:
+    named = lab.folder / "hosts-of-this-test"
+    named.write_text(f"127.0.0.1 localhost\n{lab.lab.one(Role.SERVER).address} svn.office.test\n", "utf-8")
+    for host in real_runs.HOSTS:
+        assert real_runs.on(lab.folder, host, f"mount --bind {named} /etc/hosts") == ""
+    wanted = real_runs.experiment(
+        states=(EMPTY, FULL), attempts=1, repository="http://svn.office.test/svn/trunk"
+    )
+    ran = real_runs.ran(with_cache(lab.lab, "nginx-proxy-cache"), wanted, tmp_path / "run.branchlab")
+    for host in real_runs.HOSTS:
+        real_runs.on(lab.folder, host, "umount /etc/hosts")
+    assert ran.last_word.outcome.value == "done", ran.last_word
+    for one in ran.trials:
+        assert one.standing == Standing.KEPT, one
+    assert sorted(round(one.cache_found or 0) for one in ran.trials) == [0, 100]
+
+
 # ---- a proxy of the user's own, used as it is
 
 

@@ -205,8 +205,11 @@ class Check(QCheckBox):
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         box = QRectF(0.5, 2.5, self._BOX - 1, self._BOX - 1)
         on = self.isChecked()
-        painter.setPen(QPen(look.colour("accent" if on else "edge"), 1))
-        painter.setBrush(look.colour("accent" if on else "field"))
+        edge, ground = ("accent", "accent") if on else ("edge", "field")
+        if not self.isEnabled():
+            edge, ground = "hair", "sunken"
+        painter.setPen(QPen(look.colour(edge), 1))
+        painter.setBrush(look.colour(ground))
         painter.drawRoundedRect(box, 4, 4)
         if on:
             tick = QPainterPath(QPointF(box.left() + 4, box.center().y()))
@@ -215,7 +218,7 @@ class Check(QCheckBox):
             painter.setBrush(Qt.BrushStyle.NoBrush)
             painter.setPen(QPen(look.colour("on_accent"), 2))
             painter.drawPath(tick)
-        painter.setPen(look.colour("text"))
+        painter.setPen(look.colour("text" if self.isEnabled() else "text3"))
         painter.drawText(self._text_box(self.width()), Qt.TextFlag.TextWordWrap, self.text())
 
 

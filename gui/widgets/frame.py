@@ -16,6 +16,7 @@ from PySide6.QtWidgets import (
     QPushButton,
     QScrollArea,
     QSizePolicy,
+    QVBoxLayout,
     QWidget,
 )
 
@@ -24,6 +25,7 @@ from gui.theme.look import Look
 from gui.widgets.basic import Button, Elided, Icon, IconButton, Label, Said, column, emptied, row, rule
 
 WIDE, NARROW = 184, 84
+_FOOT = 2
 SMALL_WIDTH, SMALL_HEIGHT = 1360, 800
 """Windows below these are laid out small."""
 LEAST_PAGE = (1280 - NARROW, 720 - 48 - 36)
@@ -45,12 +47,14 @@ class Mark(QWidget):
 class TopBar(QFrame):
     """Mark, name, what is open; each role with its sign; the line as last verified; light or dark.
 
-    Signals: `home()` the mark was pressed; `themed()` the other palette is asked for; `sought()` an action.
+    Signals: `home()` the mark was pressed; `themed()` the other palette is asked for; `sought()` an action;
+    `asked(object)` what can be done with the profile, to be shown at this place of the screen.
     """
 
     home = Signal()
     themed = Signal()
     sought = Signal()
+    asked = Signal(object)
 
     def __init__(self, look: Look) -> None:
         super().__init__()
@@ -63,6 +67,9 @@ class TopBar(QFrame):
         self._name.setAccessibleName("BranchLab: to the start")
         self._icon = Icon(look, "buildings", 16)
         self._open = Elided(look, "", 13, 600)
+        self._more = IconButton(look, "caret-down", "This profile: save, undo …", 14)
+        self._more.setFixedSize(24, 24)
+        self._more.clicked.connect(self._ask)
         self._kind = Elided(look, "", 12, 400, "text3")
         self._kind.setSizePolicy(QSizePolicy.Policy.Maximum, QSizePolicy.Policy.Preferred)
         self._roles = QWidget()
@@ -80,7 +87,7 @@ class TopBar(QFrame):
         layout.addSpacing(34)
         layout.addWidget(self._divider)
         layout.addSpacing(10)
-        for widget in (self._icon, self._open, self._kind):
+        for widget in (self._icon, self._open, self._more, self._kind):
             layout.addWidget(widget)
             layout.addSpacing(4)
         layout.addStretch(1)
@@ -109,13 +116,17 @@ class TopBar(QFrame):
         self._search.setVisible(not small)
         self._glass.setVisible(small)
 
-    def show_open(self, name: str, kind: str) -> None:
-        """The profile or run that is open."""
+    def show_open(self, name: str, kind: str, *, profile: bool = False) -> None:
+        """The profile or run that is open; `profile`: it can be saved."""
         self._open.say(name)
         self._open.setFixedWidth(min(320, self._open.fontMetrics().horizontalAdvance(name) + 4))
         self._kind.say(kind)
         for widget in (self._icon, self._open, self._kind, self._divider):
             widget.setVisible(bool(name))
+        self._more.setVisible(profile)
+
+    def _ask(self) -> None:
+        self.asked.emit(self._more.mapToGlobal(QPoint(0, self._more.height() + 4)))
 
     def show_roles(self, roles: Sequence[tuple[str, str]]) -> None:
         """Signs and words, as `("ok", "2 clients")`."""
@@ -163,6 +174,8 @@ class Place:
     key: str
     name: str
     icon: str
+    group: int = 0
+    """0 above, 1 under the rule, 2 at the foot"""
 
 
 class NavButton(QAbstractButton):
@@ -238,12 +251,17 @@ class Navigation(QFrame):
         self.setAccessibleName("Pages")
         self.buttons: dict[str, NavButton] = {}
         layout = column(self, margins=(8, 16, 8, 16), spacing=2)
+        group = 0
         for number, place in enumerate(places, 1):
+            if place.group != group:
+                group = place.group
+                layout.addStretch(1) if group == _FOOT else _ruled(layout)
             button = NavButton(look, place, f"Alt+{number}")
             button.clicked.connect(self._pressed)
             self.buttons[place.key] = button
             layout.addWidget(button)
-        layout.addStretch(1)
+        if group != _FOOT:
+            layout.addStretch(1)
         self.narrow(False)
 
     def narrow(self, small: bool) -> None:
@@ -263,6 +281,12 @@ class Navigation(QFrame):
         for key, button in self.buttons.items():
             if button is self.sender():
                 self.chosen.emit(key)
+
+
+def _ruled(layout: QVBoxLayout) -> None:
+    layout.addSpacing(8)
+    layout.addWidget(rule())
+    layout.addSpacing(8)
 
 
 class Parts(QWidget):

@@ -66,7 +66,7 @@ def _measured(live: Live, trials: Sequence[Trial]) -> Estimate | None:
     preparing = (live.overhead_s or 0.0) * len(trials)
     sure = 0.1 if len(known) == len(trials) else 0.4
     total = timed + preparing
-    return Estimate(total * (1 - sure), total * (1 + sure), f"as measured in run {live.run}")
+    return Estimate(total * (1 - sure), total * (1 + sure), f"estimated from run {live.run}")
 
 
 def _from_volume(experiment: Experiment, trials: Sequence[Trial]) -> Estimate | None:

@@ -182,8 +182,9 @@ def _ports(lab: Lab, host: Host, experiment: Experiment) -> Iterator[str]:
             f", answering this host and {only}" if experiment.data else ""
         )
         if any(line.limited or line.delayed for line in experiment.lines):
-            yield "one free TCP and UDP port while a line is probed"
+            yield "one free TCP and UDP port above 1023 while a line is probed, from clients and proxy"
     if host.role is Role.PROXY:
+        yield "one free TCP port above 1023 when a run begins, from the clients"
         own = f", answering {only}, and going to the repository's host on port {port} alone"
         ours = bool(host.services and host.cache)
         yield f"TCP {urlsplit(host.url or '').port or PROXY_PORT} for the proxy{own if ours else ''}"

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+import ipaddress
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -17,6 +18,9 @@ from lab.rig.line import HeldLine
 from lab.rig.meter import Meter
 from lab.rig.scratch import PROXY_PORT
 from lab.stop import Stop
+
+_QUEUES = {"htb": "HTB", "tbf": "TBF", "netem": "netem", "ifb": "IFB"}
+"""Parts of a line, as kernels and their users call them."""
 
 
 def service_folders(host: Host) -> list[str]:
@@ -80,8 +84,11 @@ def _host(one: Connected, lab: Lab) -> Iterator[Checked]:
         )
     elif one.root is None:
         yield from _without_root(one, lab)
-    elif one.root.notice:
-        yield Checked(one.name, True, one.root.notice)
+    else:
+        how = {"direct": "by logging in with the rights"}.get(one.host.root, f"by {one.host.root}")
+        yield Checked(one.name, True, f"may do as root what a run needs, {how}")
+        if one.root.notice:
+            yield Checked(one.name, True, one.root.notice)
     yield from _left(one)
 
 
@@ -213,7 +220,7 @@ def _line(lab: Lab, experiment: Experiment | None, stop: Stop, passwords: Passwo
                 yield Checked(
                     name,
                     not word["refuse"],
-                    str(word["refuse"] or f"{what} can be limited on {word['device']}"),
+                    str(word["refuse"] or f"{what} can be limited on {word['device']}{_means(word)}"),
                     line.advice(word) if word["refuse"] else "",
                 )
             seen = peers.look(hosts, stop)
@@ -231,6 +238,15 @@ def _line(lab: Lab, experiment: Experiment | None, stop: Stop, passwords: Passwo
         yield Checked(error.host or lab.name, False, str(error), error.advice)
 
 
+def _means(word: Mapping[str, Any]) -> str:
+    """With what a line is made there, and which queue is there now."""
+    kinds = word.get("kinds") or {}
+    able = [name for kind, name in _QUEUES.items() if kinds.get(kind)]
+    lacking = [name for kind, name in _QUEUES.items() if not kinds.get(kind)]
+    text = f" (queue there now: {word.get('root_qdisc') or 'none'}; the kernel has {', '.join(able) or 'nothing'}"
+    return f"{text}{', not ' + ', '.join(lacking) if lacking else ''})"
+
+
 def _ports(
     experiment: Experiment, hosts: Sequence[Connected], seen: Sequence[peers.Seen]
 ) -> Iterator[Checked]:
@@ -239,6 +255,27 @@ def _ports(
         if any(agent.ask("leases")["leases"] for agent in _agents(one)):
             continue  # a run's own service may listen there, and goes with it
         yield from host_checks.port(one, service)
+
+
+def _proxy_address(proxy: Connected) -> Iterator[Checked]:
+    """Whether `url` of a proxy of BranchLab's own is the proxy's."""
+    host = urlsplit(proxy.host.url or "").hostname or ""
+    own = {*proxy.facts.get("addresses", ()), *proxy.addresses}
+    if own and _literal(host) and host not in own:
+        yield Checked(
+            proxy.name,
+            False,
+            f"`url` leads to {host}, which is no address of this host ({', '.join(sorted(own))})",
+            f'Write url = "http://{sorted(own)[0]}:PORT" under [hosts.{proxy.name}], or the host\'s name.',
+        )
+
+
+def _literal(host: str) -> bool:
+    try:
+        ipaddress.ip_address(host)
+    except ValueError:
+        return False
+    return True
 
 
 def _services(experiment: Experiment, hosts: Sequence[Connected]) -> Iterator[Checked]:
@@ -257,7 +294,15 @@ def _services(experiment: Experiment, hosts: Sequence[Connected]) -> Iterator[Ch
         )
         return
     if url:
-        yield from host_checks.answers(client, url, named=bool(experiment.user) and not enabled)
+        yield from host_checks.answers(
+            client,
+            url,
+            named=bool(experiment.user) and not enabled,
+            subversion=experiment.vcs == "subversion",
+        )
+    for proxy in in_role(hosts, Role.PROXY):
+        if proxy.host.services and enabled:
+            yield from _proxy_address(proxy)
     for proxy in proxies:
         parts = urlsplit(proxy.host.url or "")
         at = (parts.hostname or next(iter(proxy.addresses), proxy.name), parts.port or PROXY_PORT)

@@ -247,7 +247,7 @@ def rooted(connection: ssh.Connection, agent: Agent, passwords: Passwords) -> Ag
     """The privileged agent of a host whose ordinary one runs. Raises what `agents.started` raises."""
     target, host = str(connection.target), connection.host
     try:
-        return agents.started(
+        started = agents.started(
             connection,
             privileged=True,
             root=host.root,
@@ -257,6 +257,8 @@ def rooted(connection: ssh.Connection, agent: Agent, passwords: Passwords) -> Ag
     except agents.PasswordRefused:
         passwords.refused(target)
         raise
+    passwords.right(target)
+    return started
 
 
 TOOLS: dict[Role, list[str]] = {

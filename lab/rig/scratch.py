@@ -338,6 +338,7 @@ def signed_in(lab: Lab, experiment: Experiment, driver: Driver, passwords: Passw
             entered = entry.of(experiment, url, server.name, passwords)
             entered.refuse_old((client.facts.get("tools") or {}).get("svn"), client.name)
             Svn(client, driver, entered).seen(url, Stop())
+            passwords.right(entered.target, entered.kind)
 
 
 def _nearest(svn: Svn, place: str, repository: Seen, stop: Stop) -> str:
@@ -554,8 +555,8 @@ class RunPlace:
                 f"the server locks no file in the scratch place, so there can be no Check-Out: {error}",
                 host=error.host,
                 tried=error.tried,
-                advice="A Subversion server only locks for users who have a name: let it take the lab's hosts for"
-                " one (mod_headers: RequestHeader set Authorization … early), or take check-out out of the operations.",
+                advice="A Subversion server only locks for users who have a name. Give the run one (user = in the"
+                " experiment), or take check-out out of the operations.",
             ) from error
         self._svn.done(["unlock", url], stop)
 

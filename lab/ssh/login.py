@@ -93,6 +93,8 @@ class Login:
             refused = self._refused(reply)
             refused.unanswered = self.unanswered
             raise refused
+        if "password" in self.used and not self.wrong:
+            self.passwords.right(str(self.target), Kind.LOGIN)
 
     def _step(self, reply: Reply) -> tuple[Reply, bool]:
         """One step of what the server wants (it may want several); whether that went well."""
@@ -230,6 +232,7 @@ class Login:
                 return None
             key = keyfiles.private(path, secret)
             if key is not None:
+                self.passwords.right(str(path), Kind.KEY)
                 return key
             self.passwords.refused(str(path), Kind.KEY)
         self.lacking = f"{path}: the host would take it, and {PASSPHRASES} passphrases were wrong"

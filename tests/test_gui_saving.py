@@ -1,0 +1,165 @@
+"""The profile in the window: edited, told, taken back, saved, and never lost without being asked about."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
+
+import pytest
+from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QFileDialog, QMenu
+from pytestqt.qtbot import QtBot
+from test_gui_document import TEXT
+from test_gui_window import FOREVER_MS, Made, made
+
+from gui.asking import OverwriteDialog, SaveDialog
+from gui.main_window import MainWindow
+
+__all__ = ["made"]
+CTRL, SHIFT = Qt.KeyboardModifier.ControlModifier, Qt.KeyboardModifier.ShiftModifier
+EXPERIMENT = """
+[[experiments]]
+name = "Quick"
+vcs = "subversion"
+data = "quick"
+repository = "http://{server}/svn/trunk"
+operations = ["get"]
+lines = ["64/128 kbit/s"]
+states = ["disabled"]
+attempts = 2
+warm_up = 1
+"""
+Opened = Callable[..., tuple[MainWindow, Path]]
+
+
+@pytest.fixture
+def opened(made: Made, qtbot: QtBot, tmp_path: Path) -> Opened:
+    """A window with a profile of its own."""
+
+    def make(text: str = TEXT) -> tuple[MainWindow, Path]:
+        path = tmp_path / "minsk.toml"
+        path.write_text(text, "utf-8")
+        window = made()
+        window.open_profile(path)
+        qtbot.waitUntil(lambda: window.document.path == path, timeout=FOREVER_MS)
+        return window, path
+
+    return make
+
+
+def ask(window: MainWindow, kind: type[SaveDialog]) -> SaveDialog:
+    (dialog,) = [one for one in window.findChildren(kind) if one.isVisible()]
+    return dialog
+
+
+def test_an_edit_is_told_everywhere_taken_back_and_saved(opened: Opened, qtbot: QtBot) -> None:
+    window, path = opened()
+    assert window.windowTitle() == "Minsk office – BranchLab"
+    assert window._top._kind.text() == "minsk.toml"
+    window.document.put("rename the lab", ("name",), "Minsk")
+    assert window.windowTitle() == "Minsk* – BranchLab"
+    assert window._top._kind.text() == "not saved"
+    assert window.lab_page.lab is not None
+    assert window.lab_page.lab.name == "Minsk"
+    qtbot.keyClick(window, Qt.Key.Key_Z, CTRL)
+    assert window.windowTitle() == "Minsk office – BranchLab"
+    qtbot.keyClick(window, Qt.Key.Key_Z, CTRL | SHIFT)
+    qtbot.keyClick(window, Qt.Key.Key_S, CTRL)
+    assert path.read_text("utf-8") == TEXT.replace("Minsk office", "Minsk")
+    assert window._top._kind.text() == "minsk.toml"
+
+
+def test_closing_asks_and_esc_keeps_the_window(opened: Opened, qtbot: QtBot) -> None:
+    window, path = opened()
+    window.document.put("rename the lab", ("name",), "Minsk")
+    window.close()
+    dialog = ask(window, SaveDialog)
+    assert window.isVisible()
+    qtbot.keyClick(dialog, Qt.Key.Key_Escape)
+    assert window.isVisible()
+    assert window.document.unsaved
+    window.close()
+    with qtbot.waitSignal(window.closed, timeout=FOREVER_MS):
+        ask(window, SaveDialog).keep.click()
+    assert 'name = "Minsk" ' in path.read_text("utf-8")
+
+
+def test_closing_without_saving_leaves_the_file_and_nothing_to_recover(
+    opened: Opened, qtbot: QtBot, tmp_path: Path
+) -> None:
+    window, path = opened()
+    window.document.put("rename the lab", ("name",), "Minsk")
+    assert list((tmp_path / "data" / "drafts").glob("*.json"))
+    window.close()
+    with qtbot.waitSignal(window.closed, timeout=FOREVER_MS):
+        ask(window, SaveDialog).lose.click()
+    assert path.read_text("utf-8") == TEXT
+    assert not list((tmp_path / "data" / "drafts").glob("*.json"))
+
+
+def test_another_profile_waits_for_the_answer(opened: Opened, qtbot: QtBot, tmp_path: Path) -> None:
+    window, path = opened()
+    other = tmp_path / "other.toml"
+    other.write_text(TEXT.replace("Minsk office", "Brest"), "utf-8")
+    window.document.put("rename the lab", ("name",), "Minsk")
+    window.open_profile(other)
+    ask(window, SaveDialog).reject()
+    assert window.document.path == path
+    window.open_profile(other)
+    ask(window, SaveDialog).lose.click()
+    qtbot.waitUntil(lambda: window.document.path == other, timeout=FOREVER_MS)
+    assert window.windowTitle() == "Brest – BranchLab"
+    assert path.read_text("utf-8") == TEXT
+
+
+def test_what_another_program_wrote_is_replaced_only_when_told(opened: Opened, qtbot: QtBot) -> None:
+    window, path = opened()
+    window.document.put("rename the lab", ("name",), "Minsk")
+    path.write_text(TEXT + "# by hand\n", "utf-8")
+    qtbot.keyClick(window, Qt.Key.Key_S, CTRL)
+    (dialog,) = [one for one in window.findChildren(OverwriteDialog) if one.isVisible()]
+    assert path.read_text("utf-8").endswith("# by hand\n")
+    dialog.replace.click()
+    assert path.read_text("utf-8") == TEXT.replace("Minsk office", "Minsk")
+    assert not window.document.unsaved
+
+
+def test_save_as_gives_it_another_file(opened: Opened, qtbot: QtBot, tmp_path: Path) -> None:
+    window, path = opened()
+    window.document.put("rename the lab", ("name",), "Minsk")
+    qtbot.keyClick(window, Qt.Key.Key_S, CTRL | SHIFT)
+    (dialog,) = window.findChildren(QFileDialog)
+    target = tmp_path / "copy.toml"
+    dialog.fileSelected.emit(str(target))
+    dialog.reject()
+    assert target.read_text("utf-8") == TEXT.replace("Minsk office", "Minsk")
+    assert path.read_text("utf-8") == TEXT
+    assert window.document.path == target
+
+
+def test_a_profile_that_is_not_right_yet_is_not_run(opened: Opened) -> None:
+    window, _ = opened(TEXT + EXPERIMENT)
+    assert window.document.profile is not None
+    experiment = window.document.profile.experiments[0]
+    window.document.put("set the attempts to 0", ("experiments", 0, "attempts"), 0)
+    window.start_run(experiment)
+    assert not window.looking
+    assert not window.running
+    assert window._banner._title.text() == "The profile is not right yet, so nothing was started."
+    assert "attempts" in window._banner._text.text()
+
+
+def test_the_caret_beside_its_name_offers_what_can_be_done(opened: Opened, qtbot: QtBot) -> None:
+    window, path = opened()
+    window.document.put("rename the lab", ("name",), "Minsk")
+    qtbot.mouseClick(window._top._more, Qt.MouseButton.LeftButton)
+    (menu,) = window.findChildren(QMenu)
+    texts = [action.text().partition("\t")[0] for action in menu.actions()]
+    assert texts == ["Undo: rename the lab", "Save the profile", "Save the profile as …"]
+    menu.actions()[0].trigger()
+    menu.close()
+    assert not window.document.unsaved
+    assert path.read_text("utf-8") == TEXT
