@@ -153,15 +153,28 @@ def problems(lab: NewLab) -> tuple[profile.Problem, ...]:
     return profile.looked_at(text(lab), Path("new lab")).problems
 
 
-def shared(lab: NewLab) -> str:
-    """An address that two hosts have; empty if none is."""
-    seen: set[str] = set()
-    for entry in lab.hosts:
+def doubts(lab: NewLab) -> tuple[str, ...]:
+    """What the profile may have, and a run could not do with: hosts without an address, or with the same."""
+    entered = [entry for entry in lab.hosts if entry.ssh.strip()]
+    found: list[str] = []
+    of: dict[str, str] = {}
+    for name, entry in zip(names(entered), entered, strict=True):
         address = entry.address.strip()
-        if entry.ssh.strip() and address in seen:
-            return address
-        seen |= {address} if address else set()
-    return ""
+        if not address and not entry.address6.strip():
+            found.append(
+                f"{name} has no address yet by which the other hosts reach it: enter one at its step"
+            )
+        elif address in of:
+            found.append(f"{address} is the address of {of[address]} and of {name}: each host needs its own")
+        elif address:
+            of[address] = name
+    return tuple(found)
+
+
+def file_name(name: str) -> str:
+    """What the profile's file may be called."""
+    plain = re.sub(r"[^\w-]+", "-", name.strip().lower()).strip("-_")
+    return f"{plain or 'new-lab'}.toml"
 
 
 def _host(lab: NewLab, entry: Entry, taken: set[str]) -> Iterator[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -435,6 +436,24 @@ def test_many_hosts_are_searched(opened: Opened, qtbot: QtBot, tmp_path: Path) -
         if not (item := dialog.choices.list.item(n)).isHidden()
     ]
     assert seen == ["srv-9"]
+
+
+def test_a_key_among_thousands_of_hosts_takes_no_frame(opened: Opened, qtbot: QtBot, tmp_path: Path) -> None:
+    dialog = dialog_of(opened())
+    many = tmp_path / "hosts"
+    many.write_text("[office]\npc[1:4000]\n")
+    dialog.read_inventory(many)
+    QApplication.processEvents()
+    spent = []
+    for letter in "pc39":
+        begin = time.process_time()
+        dialog.server.enter(ssh=dialog.server.entry.ssh + letter)
+        spent.append(time.process_time() - begin)
+    assert min(spent) < 0.016
+    (item,) = dialog.choices.list.findItems("pc39", Qt.MatchFlag.MatchExactly)
+    assert "chosen" in item.data(Qt.ItemDataRole.AccessibleTextRole)
+    (item,) = dialog.choices.list.findItems("pc3", Qt.MatchFlag.MatchExactly)
+    assert "chosen" not in item.data(Qt.ItemDataRole.AccessibleTextRole)
 
 
 def test_the_whole_lab_is_checked_where_it_is_named(opened: Opened, qtbot: QtBot) -> None:

@@ -110,9 +110,22 @@ def test_what_is_wrong_is_told_at_its_host(given: dict[str, str], told: str) -> 
 def test_an_address_that_two_hosts_have_is_written_once_and_told() -> None:
     twin = Entry(role=Role.CLIENT, ssh="desk-2", address=DESK.address)
     lab = NewLab(name="x", hosts=(SERVER, DESK, twin))
-    assert new_lab.shared(lab) == DESK.address
+    assert new_lab.doubts(lab) == (
+        "192.0.2.21 is the address of desk-1 and of desk-2: each host needs its own",
+    )
     assert new_lab.text(lab).count(f'address = "{DESK.address}"') == 1
     assert new_lab.problems(lab) == ()
+
+
+def test_a_host_without_an_address_is_told() -> None:
+    (doubt,) = new_lab.doubts(NewLab(name="x", hosts=(SERVER, Entry(role=Role.CLIENT, ssh="desk-2"))))
+    assert doubt.startswith("desk-2 has no address yet")
+
+
+def test_what_its_file_may_be_called() -> None:
+    assert new_lab.file_name("Minsk office (old)") == "minsk-office-old.toml"
+    assert new_lab.file_name("Минск") == "минск.toml"
+    assert new_lab.file_name(" ../ ") == "new-lab.toml"
 
 
 def test_what_is_missing_is_told() -> None:

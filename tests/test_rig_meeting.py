@@ -100,6 +100,16 @@ def test_a_password_that_is_asked_for_is_what_a_person_can_give(
     assert (steps[LOGIN].grade, steps[LOGIN].wants) == ("warn", "password")
 
 
+def test_a_wrong_password_may_be_given_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("BRANCHLAB_DATA", str(tmp_path / "data"))
+    made = sshd.made(tmp_path / "sshd", "PasswordAuthentication yes", "PermitRootLogin yes")
+    other = sshd.made(tmp_path / "other")
+    with sshd.listening(made) as one:
+        _, steps, _ = met(one.host(key=str(other.key)), Passwords(lambda question: "wrong"))
+    assert (steps[LOGIN].grade, steps[LOGIN].wants) == ("trouble", "password")
+    assert "did not take the password" in steps[LOGIN].text
+
+
 @pytest.mark.parametrize("what", ["refused", "no name", "no ssh"])
 def test_what_does_not_answer_is_told_at_the_first_step(what: str) -> None:
     with socket.socket() as listening:

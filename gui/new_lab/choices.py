@@ -52,6 +52,8 @@ class Choices(QWidget):
         self._offers: list[Offer] = []
         self._used: Mapping[str, str] = {}
         self._now = ""
+        self._places: dict[str, list[int]] = {}
+        """Where each host stands in the list, by what is entered for it."""
         self.search = QLineEdit()
         self.search.setFont(look.font(12))
         self.search.setFixedHeight(look.px(30))
@@ -83,27 +85,32 @@ class Choices(QWidget):
         """These, in this order."""
         self._offers = list(offers)
         self.list.clear()
-        for offer in self._offers:
+        self._places = {}
+        for number, offer in enumerate(self._offers):
             item = QListWidgetItem(offer.name)
             item.setData(_OFFERED, offer)
             self.list.addItem(item)
+            self._places.setdefault(offer.ssh, []).append(number)
         self.search.setVisible(len(self._offers) > _MANY)
         self.none.setVisible(not self._offers)
-        self._mark()
+        self._mark(self._places)
 
     def mark(self, now: str, used: Mapping[str, str]) -> None:
         """Which one is entered now, and which others are some other host already, as `is the server`."""
         if (now, dict(used)) != (self._now, self._used):
+            # There may be thousands, and a key pressed changes few.
+            changed = {self._now, now, *self._used, *used}
             self._now, self._used = now, dict(used)
-            self._mark()
+            self._mark(changed)
 
     def say(self, text: str) -> None:
         """What came of reading an inventory."""
         self.note.say(text)
         self.note.setVisible(bool(text))
 
-    def _mark(self) -> None:
-        for number, offer in enumerate(self._offers):
+    def _mark(self, hosts: Iterable[str]) -> None:
+        for number in [place for host in hosts for place in self._places.get(host, ())]:
+            offer = self._offers[number]
             item = self.list.item(number)
             used = self._used.get(offer.ssh, "") if offer.ssh != self._now else ""
             now = offer.ssh == self._now

@@ -59,15 +59,19 @@ class NamePage(QWidget):
         layout.addLayout(line)
         self.name.typed.connect(lambda text: self.typed.emit())
 
-    def show_lab(self, hosts: Sequence[tuple[str, Candidate]], problems: Sequence[Problem]) -> None:
-        """The hosts by their names in the profile, and what keeps it from being complete."""
+    def show_lab(
+        self, hosts: Sequence[tuple[str, Candidate]], problems: Sequence[Problem], doubts: Sequence[str]
+    ) -> None:
+        """The hosts by their names in the profile, what keeps it from being complete, and what is doubtful."""
         emptied(self._rows)
         for number, (name, candidate) in enumerate(hosts):
             if number:
                 self._rows.addWidget(rule())
             self._rows.addLayout(self._host(name, candidate))
-        for problem in problems[:4]:
-            said = Said(self._look, marks.TROUBLE, breakable(problem.text), 12, 400, "text")
+        told = [(marks.TROUBLE, problem.text) for problem in problems]
+        told += [(marks.WARN, doubt) for doubt in doubts]
+        for sign, text in told[:4]:
+            said = Said(self._look, sign, breakable(text), 12, 400, "text")
             said.label.setWordWrap(True)
             self._rows.addSpacing(6)
             self._rows.addWidget(said)

@@ -357,7 +357,7 @@ class NewLabDialog(QDialog):
         if text != self._checked_text:
             self.name_page.found(())
         names = new_lab.names(lab.hosts)
-        self.name_page.show_lab(list(zip(names, self.hosts, strict=True)), problems)
+        self.name_page.show_lab(list(zip(names, self.hosts, strict=True)), problems, new_lab.doubts(lab))
         self.next.setEnabled(not problems)
         self.unsaved.setEnabled(bool(self.hosts))
 
@@ -379,7 +379,8 @@ class NewLabDialog(QDialog):
         self.name_page.state.say(marks.TROUBLE, str(error))
 
     def _save(self) -> None:
-        ask_target(self, "Save the lab", "Profiles (*.toml)", self._give)
+        name = new_lab.file_name(self.lab.name)
+        ask_target(self, "Save the lab", "Profiles (*.toml)", self._give, name=name)
 
     def _give(self, path: Path | None) -> None:
         self.made.emit(Made(new_lab.text(self.lab), path))

@@ -16,7 +16,7 @@ from lab.errors import LabError, Stopped
 from lab.model import Host, Role
 from lab.rig.hosts import TOOLS
 from lab.ssh.hostkeys import HostKeyRefused
-from lab.ssh.login import AuthenticationRefused
+from lab.ssh.login import AuthenticationRefused, LoginPasswordRefused, TookTooLong
 from lab.ssh.target import Target, resolve
 from lab.stop import Stop
 
@@ -145,7 +145,8 @@ def _wrong(error: LabError, last: Step) -> Step:
     if isinstance(error, AuthenticationRefused):
         if error.unanswered:
             return Step(LOGIN, "warn", "a password is asked for", "", "password")
-        return Step(LOGIN, "trouble", _first(error), error.advice)
+        again = "password" if isinstance(error, (LoginPasswordRefused, TookTooLong)) else ""
+        return Step(LOGIN, "trouble", _first(error), error.advice, again)
     return Step(last.what, "trouble", _first(error), error.advice, port=last.port)
 
 
