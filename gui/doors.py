@@ -392,6 +392,13 @@ class Doors:
         found = draft.profile if draft.profile is not None else profile.load(path)
         yield OpenedProfile(draft, found, planned(found))
 
+    def drafted(self, draft: Draft) -> Iterator[OpenedProfile]:
+        """A draft that is here already. Raises BadInput that names every problem where it was never right."""
+        if draft.profile is None:
+            name = str(draft.path or "this profile")
+            raise BadInput("\n".join(problem.told(name) for problem in draft.problems))
+        yield OpenedProfile(draft, draft.profile, planned(draft.profile))
+
     def drafts(self) -> Path:
         """The folder where what was not saved is kept for a crash."""
         from lab import store
