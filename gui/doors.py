@@ -18,6 +18,7 @@ from lab.errors import AgentRefused, BadInput, HostTrouble, LabError, Stopped
 from lab.events import (
     Event,
     LineProved,
+    LineSettled,
     Outcome,
     RunFinished,
     RunStarted,
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
     from lab.credentials import Offered, Passwords
     from lab.draft import Draft
     from lab.embedded import Embedded
+    from lab.hands import Hands
     from lab.profile import Profile
     from lab.recent import Recent
     from lab.rig.host_checks import Checked
@@ -44,7 +46,7 @@ if TYPE_CHECKING:
     from lab.store import Head
     from lab.testbed import Testbed
 
-ANSWERING = (RunStarted, ToolMeasured, LineProved, TrialFinished, RunFinished)
+ANSWERING = (RunStarted, ToolMeasured, LineProved, LineSettled, TrialFinished, RunFinished)
 """Events from which the answers are made."""
 
 
@@ -199,6 +201,12 @@ def _uninstall(
     return provisioning.unprovision(lab, stop, say, passwords, only=(host,))[host]
 
 
+def _hands(lab: Lab, experiment: Experiment | None, passwords: Passwords) -> Hands:
+    from lab import hands, store
+
+    return hands.Hands(lab, experiment, store.data_folder() / "vcs", passwords=passwords)
+
+
 def _own(lab: Lab) -> bool:
     from lab import machines
 
@@ -211,7 +219,7 @@ class Doors:
 
     `person` answers questions amid work; `held` are labs that must be closed at the end; `recording` is the
     file of the newest run. `looking`, `signing`, `entering`, `reverting`, `checking`, `meeting`, `lacking`,
-    `installing` and `uninstalling` do what `lab.machines` and `lab.rig` do.
+    `installing`, `uninstalling` and `handing` do what `lab.machines` and `lab.rig` do.
     """
 
     testbed: Callable[..., Testbed] = _machines
@@ -225,6 +233,7 @@ class Doors:
     lacking: Callable[[Lab, str, Passwords], Missing] = _lacking
     installing: Callable[..., Sequence[str]] = _install
     uninstalling: Callable[..., Sequence[str]] = _uninstall
+    handing: Callable[[Lab, Experiment | None, Passwords], Hands] = _hands
     person: Somebody | None = None
     held: list[Embedded] = field(default_factory=list)
     recording: Path | None = None
@@ -244,6 +253,15 @@ class Doors:
 
     def _accept(self, offered: Offered) -> bool:
         return self.person is not None and self.person.trusts(offered)
+
+    def hands(self, lab: Lab, experiment: Experiment | None) -> Hands:
+        """To change a lab by hand; passwords are asked for before, in the thread that calls this."""
+        passwords = self.passwords()
+        for host in lab.hosts:
+            self._signed_in(host, passwords)
+        if experiment is not None and (experiment.user or any(host.user for host in lab.hosts)):
+            self._tried(partial(self.entering, lab, experiment, passwords))
+        return self.handing(lab, experiment, passwords)
 
     def look(self, lab: Lab, experiment: Experiment) -> Iterator[tuple[Question, ...]]:
         """What a person must agree to before this run; passwords are asked for on the way. Changes nothing."""

@@ -194,9 +194,8 @@ def _towards(ask: netlink.Socket, links: Dict[str, netlink.Link], addresses: Seq
         used[names.get(index, str(index))] = address
     if len(used) != 1:
         found_ways = ", ".join("%s by %s" % (address, name) for name, address in sorted(used.items()))
-        raise protocol.Refused(
-            "unsupported", "the %s is reached over more than one device: %s" % (whom, found_ways)
-        )
+        text = "the %s is reached over more than one device (%s), and a line that all share is held on one"
+        raise protocol.Refused("unsupported", text % (whom, found_ways), "asked the kernel for each route")
     return next(iter(used))
 
 

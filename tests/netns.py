@@ -164,18 +164,22 @@ class Net:
         return agent
 
     def close(self) -> None:
-        for agent in self._agents:
-            agent.close()
-        for name in self._names:
-            # A watcher ends by itself, and removes its lease's folder, once it has undone for the second time.
-            end = time.monotonic() + 5
-            while any(_watches(pid) for pid in run("ip", "netns", "pids", name).split()):
-                if time.monotonic() > end:
-                    break
-                time.sleep(0.05)
-            for pid in run("ip", "netns", "pids", name).split():
-                self.kill(int(pid))
-            run("ip", "netns", "del", name)
+        with contextlib.ExitStack() as every:  # also when one of them fails
+            for name in self._names:
+                every.callback(self._remove, name)
+            for agent in self._agents:
+                every.callback(agent.close)
+
+    def _remove(self, name: str) -> None:
+        # A watcher ends by itself, and removes its lease's folder, once it has undone for the second time.
+        end = time.monotonic() + 30
+        while any(_watches(pid) for pid in run("ip", "netns", "pids", name).split()):
+            if time.monotonic() > end:
+                break
+            time.sleep(0.05)
+        for pid in run("ip", "netns", "pids", name).split():
+            self.kill(int(pid))
+        run("ip", "netns", "del", name)
 
 
 def _watches(pid: str) -> bool:

@@ -278,6 +278,54 @@ def test_doas_without_and_with_a_password(doas: users.User) -> None:
         pass
 
 
+# The user's own login shell, as sshd starts it
+
+SHELLS = ("bash", "dash", "csh", "tcsh", "fish", "zsh", "rbash")
+
+
+@pytest.fixture
+def shell(request: pytest.FixtureRequest, user: users.User) -> Iterator[str]:
+    path = shutil.which(request.param)
+    if path is None:
+        pytest.skip(f"no {request.param} here")
+    subprocess.run(["usermod", "-s", path, user.name], check=True)
+    yield request.param
+    subprocess.run(["usermod", "-s", "/bin/bash", user.name], check=True)
+
+
+@lab_only
+@pytest.mark.parametrize("shell", SHELLS, indirect=True)
+@pytest.mark.parametrize("tool", ["sudo", "doas"])
+def test_a_password_is_asked_for_once_under_any_login_shell(
+    request: pytest.FixtureRequest, user: users.User, shell: str, tool: str
+) -> None:
+    if tool == "doas":
+        request.getfixturevalue("doas")
+        user.write(Path("/etc/doas.conf"), f"permit {user.name} as root\n", 0o600)
+    else:
+        user.sudoers("USER ALL=(root) ALL")
+    # What a start-up file says stands before the agent's first word, and sudo's question.
+    for name in (".bashrc", ".cshrc", ".zshenv"):
+        (user.home / name).write_text("echo hello\n")
+    asked = Asked(user.password)
+    with ssh.connect(user.host()) as connection:
+        assert connection.run(["echo", "a b;$HOME*"]).out.endswith(b"a b;$HOME*\n")
+    with privileged(user, asked, tool) as agent:
+        works(agent)
+    assert asked.times == 1
+    with pytest.raises(agents.PasswordRefused), privileged(user, Asked("wrong-secret"), tool):
+        pass
+
+
+@lab_only
+@pytest.mark.parametrize("shell", ["nologin", "false"], indirect=True)
+def test_a_login_shell_that_runs_nothing_is_told_as_that(user: users.User, shell: str) -> None:
+    with ssh.connect(user.host()) as connection, pytest.raises(starting.NotBegun) as caught:
+        agents.started(connection)
+    assert "Give that user a shell" in caught.value.advice
+    assert ("not available" in str(caught.value)) == (shell == "nologin")
+
+
 # The installed agent
 
 

@@ -187,25 +187,25 @@ def test_the_end_of_input_undoes(toys: Toys, tmp_path: Path) -> None:
 def test_a_stopped_agent_lapses(toys: Toys, tmp_path: Path) -> None:
     """As on a host whose agent hangs: nobody renews, and nobody ends."""
     agent = toys.agent()
-    agent.ask("lease.open", lease_s=1)
+    agent.ask("lease.open", lease_s=2)
     agent.ask("toy.make", path=str(tmp_path / "one"))
     os.kill(agent.pid, signal.SIGSTOP)
     try:
-        assert until(lambda: not (tmp_path / "one").exists()) < 6
+        assert until(lambda: not (tmp_path / "one").exists()) < 7
     finally:
         os.kill(agent.pid, signal.SIGCONT)
 
 
 def test_a_lease_lives_while_it_is_renewed_and_lapses_then(toys: Toys, tmp_path: Path) -> None:
     agent = toys.agent()
-    lease = agent.ask("lease.open", lease_s=1.5)["lease"]
+    lease = agent.ask("lease.open", lease_s=2)["lease"]
     agent.ask("toy.make", path=str(tmp_path / "one"))
     for _ in range(10):
         time.sleep(0.3)
         agent.ask("lease.renew", lease=lease)
     assert (tmp_path / "one").exists()
     # Within lease + 5 s, and not before the lease ended.
-    assert 1 < until(lambda: not (tmp_path / "one").exists()) < 6.5
+    assert 1.5 < until(lambda: not (tmp_path / "one").exists()) < 7
     for verb in ("lease.renew", "lease.close"):
         with pytest.raises(FailedError, match="lapsed"):
             agent.ask(verb, lease=lease)
@@ -229,7 +229,7 @@ def test_a_change_under_way_when_the_agent_was_killed_is_undone_too(toys: Toys, 
 
 def test_a_change_under_way_when_the_lease_lapsed_is_undone_too(toys: Toys, tmp_path: Path) -> None:
     agent = toys.agent()
-    opened = agent.ask("lease.open", lease_s=0.5)
+    opened = agent.ask("lease.open", lease_s=2)
     agent.ask("toy.make", path=str(tmp_path / "one"))
     until(lambda: not (tmp_path / "one").exists())
     (tmp_path / "one").touch()  # the change comes after its undo

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import ipaddress
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -36,9 +37,11 @@ def check(
     passwords: Passwords | None = None,
     stop: Stop | None = None,
     say: Callable[[str], None] = lambda name: None,
+    also: Sequence[Experiment] = (),
 ) -> tuple[Checked, ...]:
     """Everything that a run would need, looked at; nothing is changed. Raises no LabError but Stopped.
 
+    Of the experiments in `also` what was not said before is told, with their name.
     `say` is told of each host's name before it is looked at, and of an empty one before what is between them.
     """
     known = passwords or Passwords()
@@ -59,7 +62,7 @@ def check(
             found.append(Checked(host.name, False, str(error), error.advice))
     if len(reached) == len(lab.hosts):
         say("")
-        found += _line(lab, experiment, stop, known)
+        found += _line(lab, experiment, stop, known, also)
     return tuple(found)
 
 
@@ -208,7 +211,21 @@ def _agents(one: Connected) -> list[Agent]:
     return [agent for agent in (one.root, one.agent) if agent is not None]
 
 
-def _line(lab: Lab, experiment: Experiment | None, stop: Stop, passwords: Passwords) -> Iterator[Checked]:
+def news(experiment: Experiment, found: Iterable[Checked], said: Sequence[Checked]) -> Iterator[Checked]:
+    """Of what was found for one more experiment, what was not said yet; with its name."""
+    before = {(one.host, one.ok, one.text) for one in said}
+    for one in found:
+        if (one.host, one.ok, one.text) not in before:
+            yield replace(one, text=f"{experiment.name}: {one.text}")
+
+
+def _line(
+    lab: Lab,
+    experiment: Experiment | None,
+    stop: Stop,
+    passwords: Passwords,
+    also: Sequence[Experiment] = (),
+) -> Iterator[Checked]:
     try:
         with connected(lab, stop, lease_s=None, passwords=passwords) as hosts:
             for one in hosts:
@@ -229,13 +246,33 @@ def _line(lab: Lab, experiment: Experiment | None, stop: Stop, passwords: Passwo
             for text in Meter(hosts, peers.hidden(seen, hosts)).notes():
                 yield Checked(lab.name, True, text)
             if experiment is not None:
-                yield from _ports(experiment, hosts, seen)
-                line.refuse(experiment.lines, stop)
-                yield from _services(experiment, hosts)
+                said = list(_wanted(experiment, hosts, line, seen, stop))
+                yield from said
+                for other in also:
+                    more = _wanted(other, hosts, line, seen, stop)
+                    yield from news(other, more, said)
     except Stopped:
         raise
     except LabError as error:
         yield Checked(error.host or lab.name, False, str(error), error.advice)
+
+
+def _wanted(
+    experiment: Experiment,
+    hosts: Sequence[Connected],
+    line: HeldLine,
+    seen: Sequence[peers.Seen],
+    stop: Stop,
+) -> Iterator[Checked]:
+    """What this experiment needs beside its hosts: ports, its lines, services of the user's own."""
+    try:
+        yield from _ports(experiment, hosts, seen)
+        line.refuse(experiment.lines, stop)
+        yield from _services(experiment, hosts)
+    except Stopped:
+        raise
+    except LabError as error:
+        yield Checked(error.host or hosts[0].name, False, str(error), error.advice)
 
 
 def _means(word: Mapping[str, Any]) -> str:

@@ -54,6 +54,8 @@ def look(
             if proxy.host.cache is not None:
                 looked = Fullness(proxy, proxy.host.cache, workplace.origin, never_filled)
                 objects = unasked(looked, proxy, stop)
+                if not proxy.host.services:
+                    looked.try_purge(stop)
                 found += purge(looked, proxy, objects)
                 if remember:
                     _shown[looked.place] = frozenset(objects.keys)

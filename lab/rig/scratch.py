@@ -10,14 +10,14 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from urllib.parse import quote, unquote, urlsplit
 
-from lab import places
+from lab import places, settings
 from lab.credentials import Passwords
 from lab.errors import AgentRefused, BadInput, HostTrouble, LabError
 from lab.events import HostChanged, Noted
 from lab.model import CHANGING, Experiment, Host, Lab, Role
 from lab.rig import entry
 from lab.rig.entry import Entry
-from lab.rig.hosts import LEASE_S, Connected, connected, in_role, only, owner
+from lab.rig.hosts import Connected, connected, in_role, only, owner
 from lab.rig.subversion import Seen, Svn
 from lab.stop import Stop
 from lab.vcs import Driver
@@ -308,7 +308,9 @@ def _at_client(
     alone = Lab(name=lab.name, hosts=(replace(host, root="none"),))
     held = owner(purpose="scratch place")
     entered = entry.of(experiment, url, server.name, passwords)
-    with connected(alone, Stop(), lease_s=LEASE_S, owned_by=held, passwords=passwords) as (client,):
+    with connected(alone, Stop(), lease_s=settings.lease_s(), owned_by=held, passwords=passwords) as (
+        client,
+    ):
         entered.refuse_old((client.facts.get("tools") or {}).get("svn"), client.name)
         yield client, place, _folder(Svn(client, driver, entered), url, Stop()), entered
 
