@@ -12,13 +12,21 @@ from typing import Any
 from lab import design
 from lab.model import OPERATIONS, PLACES, Role
 from lab.profile import SCHEMA
-from lab.profile_shape import ROOTS, CacheTable, ChangeTable, ExperimentTable, HostTable, Table
+from lab.profile_shape import ROOTS, CacheTable, ChangeTable, ExperimentTable, HostTable, Table, UntilTable
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 _TEXT = {"type": "string"}
 _PERCENT = {"type": "string", "pattern": "^\\s*[0-9.,]+\\s*%\\s*$", "examples": ["10 %", "90 %"]}
 _FOLDER = {"type": "string", "pattern": "^(/|[A-Za-z]:)", "examples": ["/var/cache/branchlab"]}
 _ADDRESS = {"type": "string", "pattern": "^http", "examples": ["http://{server}/svn/trunk"]}
+
+_LINE = {"type": "string", "examples": ["64/128 kbit/s", "1/2 Mbit/s 40 ms", "as it is"]}
+_PRICED = {
+    "type": "object",
+    "properties": {"line": _LINE, "price": {"type": "number", "minimum": 0}},
+    "required": ["line"],
+    "additionalProperties": False,
+}
 
 _HOST: dict[str, tuple[str, Mapping[str, Any]]] = {
     "role": ("What the host is in the lab.", {"enum": [role.value for role in Role]}),
@@ -64,8 +72,8 @@ _EXPERIMENT: dict[str, tuple[str, Mapping[str, Any]]] = {
     "change": ("The seeded edit.", {}),
     "operations": ("What is measured.", {"items": {"enum": list(OPERATIONS)}}),
     "lines": (
-        "Upload/download, delay, jitter, loss, queue; or as it is.",
-        {"items": {**_TEXT, "examples": ["64/128 kbit/s", "1/2 Mbit/s 40 ms", "as it is"]}, "minItems": 1},
+        "Upload/download, delay, jitter, loss, queue; or as it is. { line = …, price = … }: what it costs a month.",
+        {"items": {"anyOf": [_LINE, _PRICED]}, "minItems": 1},
     ),
     "states": (
         'Of the proxy: "disabled", "90 %" (full), or { purge = "10 %" }.',
@@ -91,13 +99,20 @@ _EXPERIMENT: dict[str, tuple[str, Mapping[str, Any]]] = {
     "launches": ("One launch of each of them per state, for its traffic.", {}),
     "attempts": ("How often each cell is measured, warm-ups among them.", {}),
     "warm_up": ("How many of the first attempts are not counted.", {}),
+    "limit": ("How long a trial may take.", {**_TEXT, "examples": ["15 min"]}),
+    "until": ("Blocks are repeated until the answer is this certain.", {}),
     "order": ("In blocks against drift, or as published in 2008.", {"enum": list(design.ORDERS)}),
     "seed": ("What shuffles the order, and chooses what is purged and edited.", {}),
+}
+_UNTIL: dict[str, tuple[str, Mapping[str, Any]]] = {
+    "within": ("How wide the pooled interval may be.", _PERCENT),
+    "at_most": ("How many blocks at most.", {}),
 }
 DESCRIBED: dict[type[Table], Mapping[str, tuple[str, Mapping[str, Any]]]] = {
     HostTable: _HOST,
     CacheTable: _CACHE,
     ChangeTable: _CHANGE,
+    UntilTable: _UNTIL,
     ExperimentTable: _EXPERIMENT,
 }
 """What each key says, and what the tables themselves cannot tell of it."""

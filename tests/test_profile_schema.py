@@ -60,9 +60,13 @@ def wrong(value: object, schema: Mapping[str, Any], where: str = "") -> Iterator
         yield f"{where}: none of {schema['enum']}"
     if "anyOf" in schema and all(any(wrong(value, one, where)) for one in schema["anyOf"]):
         yield f"{where}: nothing of what it may be"
-    kinds = {"string": str, "object": dict, "array": list, "integer": int, "boolean": bool}
+    kinds: dict[str, Any] = {
+        "string": str, "object": dict, "array": list, "integer": int, "boolean": bool, "number": int | float
+    }  # fmt: skip
     kind = kinds.get(schema.get("type", ""))
-    if kind is not None and (not isinstance(value, kind) or (kind is int and isinstance(value, bool))):
+    if kind is not None and (
+        not isinstance(value, kind) or (kind in (int, int | float) and isinstance(value, bool))
+    ):
         yield f"{where}: no {schema['type']}"
         return
     if isinstance(value, str):
@@ -70,7 +74,7 @@ def wrong(value: object, schema: Mapping[str, Any], where: str = "") -> Iterator
             yield f"{where}: not like {schema['pattern']}"
         if len(value) < schema.get("minLength", 0):
             yield f"{where}: too short"
-    elif isinstance(value, int) and not isinstance(value, bool):
+    elif isinstance(value, int | float) and not isinstance(value, bool):
         if value < schema.get("minimum", value) or value >= schema.get("exclusiveMaximum", value + 1):
             yield f"{where}: out of bounds"
     elif isinstance(value, list):
@@ -129,6 +133,11 @@ def test_what_the_checker_takes_the_schema_takes(name: str) -> None:
         ('name = "x"', 'name = "x"\nline = "far"'),
         ('data = "quick"', "data = 1"),
         ("[hosts.desk-1]", '[hosts."desk 1"]'),
+        ('"512/1024 kbit/s"', "{ price = 45 }"),
+        ('"512/1024 kbit/s"', '{ line = "1/2 Mbit/s", price = -1 }'),
+        ("warm_up = 1", "warm_up = 1\nlimit = 5"),
+        ("warm_up = 1", "warm_up = 1\nuntil = { at_most = 3 }"),
+        ("warm_up = 1", 'warm_up = 1\nuntil = { within = "5" }'),
     ],
 )
 def test_what_is_misshapen_both_refuse(before: str, after: str) -> None:
@@ -164,6 +173,15 @@ def test_the_schema_is_never_stricter_than_the_checker(place: tuple[str | int, .
     checker.whole(document, Path("x"))
     if not checker.problems:
         assert list(wrong(document, SCHEMA)) == []
+
+
+def test_a_line_may_have_a_price_and_a_run_a_limit_and_an_end() -> None:
+    text = PROFILES["new lab"].replace('"512/1024 kbit/s"', '{ line = "512/1024 kbit/s", price = 45.5 }')
+    text = text.replace(
+        "warm_up = 1", 'warm_up = 1\nlimit = "15 min"\nuntil = { within = "5 %", at_most = 12 }'
+    )
+    assert right(text)
+    assert list(wrong(tomllib.loads(text), SCHEMA)) == []
 
 
 def test_every_key_is_described() -> None:
