@@ -413,6 +413,14 @@ def revert(parts: Parts, profile_path: str, force: bool) -> None:
 
 
 @cli.command()
+def schema() -> None:
+    """Print the form of a profile as JSON Schema, for editors that complete and check TOML."""
+    from lab import profile_schema
+
+    _print_json(profile_schema.schema())
+
+
+@cli.command()
 @profile_argument
 @parts_given
 def forget(parts: Parts, profile_path: str) -> None:

@@ -227,14 +227,15 @@ class Host:
     """One machine of the lab, as the profile names it.
 
     `ssh` is `[user@]name[:port]` or `unix:/path`; `address` and `address6` are how the lab's other hosts
-    reach it; `root` is one of `sudo`, `doas`, `direct` (already root, or the capabilities are there), `none`;
-    `user` is who is let in by a proxy that asks for a password.
+    reach it; `jump` are hosts that SSH goes by way of; `root` is one of `sudo`, `doas`, `direct` (already root,
+    or the capabilities are there), `none`; `user` is who is let in by a proxy that asks for a password.
     """
 
     name: str
     role: Role
     ssh: str
     key: str | None = None
+    jump: str | None = None
     host_key: str | None = None
     address: str | None = None
     address6: str | None = None

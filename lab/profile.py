@@ -15,12 +15,12 @@ import tomlkit
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
-from lab import design, toml_places, units
+from lab import design, profile_upgrade, toml_places, units
 from lab import profile_shape as shape
 from lab.errors import BadInput
 from lab.model import CHANGING, PLACES, Cache, Change, Experiment, Host, Lab, Role, Until
 
-SCHEMA = 1
+SCHEMA = profile_upgrade.SCHEMA
 Place = tuple[str | int, ...]
 """Where in a profile: `("experiments", 0, "lines", 1)`."""
 
@@ -82,6 +82,12 @@ def load(path: str | Path) -> Profile:
     return parsed(text, path)
 
 
+_OLDER = (
+    "an older BranchLab wrote this (schema {older}), and it is read as if it said schema = {schema}: saved from the "
+    "window it does, and the old file is kept beside it"
+)
+
+
 @dataclass(frozen=True, slots=True)
 class Looked:
     """What a text was found to be: a profile, or what is wrong with it; and what is doubtful in either case."""
@@ -108,6 +114,9 @@ def looked_at(text: str, path: Path) -> Looked:
     except (ValueError, RecursionError) as error:  # a number or a nesting beyond what Python reads
         return Looked(None, (Problem((), f"this cannot be read as TOML: {error}"),))
     checker = _Checker()
+    older = profile_upgrade.upgrade(document)
+    if older is not None:
+        checker.warnings.append(Problem(("schema",), _OLDER.format(older=older, schema=SCHEMA)))
     lab, experiments = checker.whole(document, path)
     lines = toml_places.lines(text)
     warnings = tuple(problem.told(str(path)) for problem in _placed(checker.warnings, lines))
@@ -281,7 +290,18 @@ class _Checker:
             root="sudo" if read.sudo else read.root,
             cache=_cache(read.cache),
             **read.model_dump(
-                include={"ssh", "key", "host_key", "address", "address6", "url", "user", "services", "delay"}
+                include={
+                    "ssh",
+                    "key",
+                    "jump",
+                    "host_key",
+                    "address",
+                    "address6",
+                    "url",
+                    "user",
+                    "services",
+                    "delay",
+                }
             ),
         )
 

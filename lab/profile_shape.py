@@ -93,6 +93,16 @@ def _ssh(value: Any) -> str:
     return text
 
 
+def _jump(value: Any) -> str:
+    """Hosts as ProxyJump in ssh_config(5) has them, with commas between."""
+    text = _text(value, '"gate.example.com"')
+    for hop in text.split(","):
+        if hop.strip().startswith("unix:"):
+            raise BadInput(f"`{hop.strip()}`: nothing goes by way of a socket: write a host")
+        _ssh(hop.strip())
+    return text
+
+
 def _address(value: Any) -> str:
     try:
         return str(ipaddress.IPv4Address(value if isinstance(value, str) else ""))
@@ -311,6 +321,7 @@ class HostTable(Table):
     role: Annotated[str, _read(lambda value: _one_of(value, [role.value for role in Role], "role"))]
     ssh: Annotated[str, _read(_ssh)]
     key: str | None = None
+    jump: Annotated[str, _read(_jump)] | None = None
     host_key: str | None = None
     address: Annotated[str, _read(_address)] | None = None
     address6: Annotated[str, _read(_address6)] | None = None

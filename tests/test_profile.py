@@ -165,7 +165,8 @@ def test_a_good_profile_is_read_whole() -> None:
         ("{server}", "{srver}", "(did you mean server?)"),
         ("{server}", "{server", "has a brace too many"),
         ("schema = 1", "schema = 2", "a newer BranchLab wrote this"),
-        ("schema = 1", "", "the first line should be: schema = 1"),
+        ("schema = 1", 'schema = "1"', "the first line should be: schema = 1"),
+        ("schema = 1", "schema = -1", "the first line should be: schema = 1"),
         ('name = "Minsk office"', "name = 1", "minsk.toml:3: name: this should be a text"),
         ('name = "Minsk office"', 'title = "x"', "minsk.toml:3: title: unknown key"),
         (

@@ -55,6 +55,9 @@ QPushButton[kind="link"]:hover {{ color: {accent_hover}; }}
 QPushButton[kind="tab"] {{ background: transparent; border: none; color: {text2}; padding: 0 11px; }}
 QPushButton[kind="tab"]:hover {{ background: {sunken}; }}
 QPushButton[kind="tab"]:checked {{ background: {accent_soft}; color: {accent}; }}
+QPushButton[kind="row"] {{ background: transparent; border: none; padding: 0; border-radius: 6px; }}
+QPushButton[kind="row"]:hover {{ background: {plain_hover}; }}
+QPushButton[kind="row"]:pressed {{ background: {sunken}; }}
 #segments {{ background: {canvas}; border: 1px solid {hair}; border-radius: 6px; }}
 QPushButton[kind="segment"] {{ background: transparent; border: 1px solid transparent; color: {text2};
   padding: 0 10px; border-radius: 5px; }}

@@ -83,8 +83,7 @@ class Elided(Label):
         painter = QPainter(self)
         text = self.fontMetrics().elidedText(self.text(), Qt.TextElideMode.ElideRight, self.width())
         painter.setPen(self.palette().color(self.foregroundRole()))
-        flags = Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignLeft | Qt.TextFlag.TextSingleLine
-        painter.drawText(self.rect(), flags, text)
+        painter.drawText(self.rect(), self.alignment() | Qt.TextFlag.TextSingleLine, text)
 
 
 class Card(QFrame):
