@@ -56,6 +56,8 @@ class Deeds(QObject):
         """The one that is open"""
         self.refused: Callable[[], bool] = bool
         """True, and told, while something else goes on with this lab"""
+        self.agreed_first: Callable[[Callable[[], None]], None] = lambda go: go()
+        """Calls what it is given, where the profile is a stranger's once a person has agreed to it"""
         self.taking_back = TakingBack(look, doors, questions, window)
         self.checking = Checking(look, doors, questions, window)
         self.provisioning = Provisioning(look, doors, questions, window)
@@ -130,21 +132,25 @@ class Deeds(QObject):
 
     def fill(self, experiment: Experiment) -> None:
         """The cache, for this experiment's operation."""
-        if self.lab is not None and not self.refused():
-            self._clear_way()
-            self.by_hand.fill(self.lab, experiment)
+        self._by_hand(lambda lab: self.by_hand.fill(lab, experiment))
 
     def purge(self, experiment: Experiment) -> None:
         """A part of what the cache has of this experiment's repository, once a person said how much."""
-        if self.lab is not None and not self.refused():
-            self._clear_way()
-            self.by_hand.purge(self.lab, experiment)
+        self._by_hand(lambda lab: self.by_hand.purge(lab, experiment))
 
     def hold(self, line: Line) -> None:
         """This line, until it is taken back."""
+        self._by_hand(lambda lab: self.by_hand.hold(lab, line))
+
+    def _by_hand(self, begin: Callable[[Lab], None]) -> None:
+        """Begin, once a profile from a stranger was looked at."""
+        if self.lab is not None and not self.refused():
+            self.agreed_first(partial(self._begin_by_hand, begin))
+
+    def _begin_by_hand(self, begin: Callable[[Lab], None]) -> None:
         if self.lab is not None and not self.refused():
             self._clear_way()
-            self.by_hand.hold(self.lab, line)
+            begin(self.lab)
 
     def _clear_way(self) -> None:
         self.checking.cancel()

@@ -87,6 +87,7 @@ def with_the_profile(window: MainWindow) -> Iterator[Action]:
 def _opening(window: MainWindow) -> Iterator[Action]:
     page = window.start_page
     yield Action("Lab", "Make hosts on this machine", "tree-structure", page.made.emit)
+    yield Action("Lab", "New lab …", "plus", page.new_lab.emit, "Ctrl N")
     yield Action("Lab", "Open a lab …", "folder-open", page.profile.emit)
     yield Action("Runs", "Open a run …", "folder-open", page.run.emit)
     for head in page.heads():

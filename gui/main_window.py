@@ -39,6 +39,8 @@ from gui.run.page import RunPage
 from gui.runs import Runs
 from gui.settings.page import SettingsPage
 from gui.start.page import StartPage
+from gui.starting import Starting
+from gui.stranger import Strangers
 from gui.telling import EXPERIMENT, HELP, LAB, PLACES, RESULTS, RUN, SETTINGS
 from gui.theme import sheet
 from gui.theme.look import Look, system_palette
@@ -128,6 +130,8 @@ class MainWindow(QMainWindow):
         self.settings_page.read()
         self._look.motion = self.settings_page.settings.motion
         self._recent()
+        self.starting.refresh()
+        self.starting.offer()
 
     def open_profile(self, path: Path, *, experiment: str | None = None, run: bool = False,
                      record: Path | None = None, agreed: frozenset[str] | None = None) -> None:  # fmt: skip
@@ -146,6 +150,15 @@ class MainWindow(QMainWindow):
             return
         if self.document.problems:
             self._tell(_wrong(self.document))
+            return
+        wanted = (experiment, record, agreed)
+        if agreed is None:
+            self.strangers.before(partial(self._prepare, *wanted))
+        else:
+            self._prepare(*wanted)
+
+    def _prepare(self, experiment: Experiment, record: Path | None, agreed: frozenset[str] | None) -> None:
+        if self._lab is None or self._refused_while_busy():
             return
         self.deeds.checking.cancel()
         self.trouble = None
@@ -167,6 +180,7 @@ class MainWindow(QMainWindow):
         """Nobody is here any more: what waits for an answer goes on without one."""
         self._preparing.cancel()
         self.deeds.leave()
+        self.starting.leave()
         self._questions.close()
 
     @property
@@ -217,6 +231,7 @@ class MainWindow(QMainWindow):
             self.runs.sum_up()
         if key == START:
             self._recent()
+            self.starting.refresh()
 
     # building ---------------------------------------------------------------------------------------------
 
@@ -272,6 +287,11 @@ class MainWindow(QMainWindow):
         self.deeds.refused = self._refused_while_busy
         self.opening = Opening(look, self._doors, self._jobs, self.document, self)
         self.opening.refused = self._refused_while_busy
+        self.starting = Starting(
+            look, self._doors, self._jobs, self.document, self.opening, self.start_page, self
+        )
+        self.strangers = Strangers(look, self._doors, self.document, self)
+        self.deeds.agreed_first = self.strangers.before
 
     def _wire(self) -> None:
         self.runs.happened.connect(self._happened)
@@ -290,6 +310,9 @@ class MainWindow(QMainWindow):
         self.opening.profile.connect(self._profile_opened)
         self.opening.run.connect(self._run_opened)
         self.opening.making.connect(partial(self.start_page.busy, "Making three hosts …"))
+        self.starting.told.connect(self._tell)
+        self.starting.answers.connect(self._show_answers)
+        self.strangers.crashed.connect(self._reporter.take)
         self.document.changed.connect(self._edited)
         self.document.saved.connect(self._tell_open)
         self.document.told.connect(self._tell)
@@ -332,6 +355,7 @@ class MainWindow(QMainWindow):
         self._key("F6", self._next_part)
         self._key("Ctrl+R", self._run_key)
         self._key("F5", self._check_key)
+        self._key("Ctrl+N", self.starting.new_lab)
         self._key("Ctrl+O", self.opening.ask_any)
         self._key("Ctrl+S", self.opening.save)
         self._key("Ctrl+Shift+S", self.opening.save_as)
@@ -486,6 +510,13 @@ class MainWindow(QMainWindow):
         self.summary = summary
         self.results_page.show_summary(summary, running=self.running and summary.finished is None)
         self._dirty = True
+
+    def _show_answers(self, summary: Summary) -> None:
+        """Published figures, which nobody here ran."""
+        self._banner.hide()
+        self.run_path = None
+        self._summed_up(summary)
+        self.show_page(RESULTS)
 
     def _close_if_done(self) -> None:
         """Close, where that was asked for during a run: once it has ended and its answers are known."""
