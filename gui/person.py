@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import Protocol
 
 from gui.host_key import HostKeyDialog
-from gui.password import PasswordDialog
+from gui.password import NotRememberedDialog, PasswordDialog, is_secret
 from gui.questions import Questions
 from gui.theme.look import Look
+from lab import credentials
 from lab.credentials import Offered
 from lab.stop import Stop
 
@@ -24,6 +25,9 @@ class Somebody(Protocol):
     def trusts(self, offered: Offered) -> bool:
         """True if an unknown host's key is the right one."""
 
+    def not_remembered(self, what: str) -> None:
+        """Hear that the keyring did not take this secret."""
+
 
 class Person:
     """Asks through the window for as long as `stop` is not requested and the window is there."""
@@ -33,10 +37,13 @@ class Person:
         self.notice = ""
 
     def password(self, question: str) -> str | None:
-        """A password or passphrase; None where the person cancels."""
+        """A password or passphrase, as Remembered where it is to be; None where the person cancels."""
         notice, self.notice = self.notice, ""
+        # Here, in the thread that asks: it may take more than a second to find out.
+        keyring = is_secret(question) and credentials.keyring_there()
         answer = self._questions.ask(
-            lambda window: PasswordDialog(self._look, question, window, notice=notice), self._stop
+            lambda window: PasswordDialog(self._look, question, window, notice=notice, keyring=keyring),
+            self._stop,
         )
         return answer if isinstance(answer, str) else None
 
@@ -47,3 +54,7 @@ class Person:
         return (
             self._questions.ask(lambda window: HostKeyDialog(self._look, offered, window), self._stop) is True
         )
+
+    def not_remembered(self, what: str) -> None:
+        """Say so, and wait until it was read."""
+        self._questions.ask(lambda window: NotRememberedDialog(self._look, what, window), self._stop)

@@ -2,20 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from gui import words
 from gui.lab import facts
+from gui.report import Trouble
 from gui.theme import marks
 from gui.widgets.frame import Navigation, Place, StatusBar, TopBar
 from lab.analysis.findings import NO_NUMBER
 from lab.analysis.summary import Summary
 from lab.live import Live
 
-LAB, RUN, RESULTS = "lab", "run", "results"
+LAB, EXPERIMENT, RUN, RESULTS = "lab", "experiment", "run", "results"
+HELP, SETTINGS = "help", "settings"
 """Keys of the pages in the navigation."""
 PLACES = (
     Place(LAB, "Lab", "tree-structure"),
+    Place(EXPERIMENT, "Experiment", "flask"),
     Place(RUN, "Run", "play-circle"),
     Place(RESULTS, "Results", "chart-line-up"),
+    Place(HELP, "Help", "question", group=2),
+    Place(SETTINGS, "Settings", "gear-six", group=2),
 )
 
 
@@ -23,16 +30,23 @@ def top_bar(bar: TopBar, live: Live, shown: facts.Shown, *, past: bool = False) 
     """Each role with its sign once it is known, and the line as last verified; of a run from a file nothing."""
     bar.show_roles(facts.roles(shown) if _known(live, shown) and not past else ())
     line = shown.line.line
-    if line is not None and line in live.proved and not past:
+    if line is not None and (shown.line.by_hand or (line in live.proved and not past)):
         bar.show_line(shown.line.sign, words.line(line))
     else:
         bar.show_line("", "")
 
 
 def navigation(
-    pages: Navigation, live: Live, shown: facts.Shown, summary: Summary | None, *, past: bool = False
+    pages: Navigation,
+    live: Live,
+    shown: facts.Shown,
+    summary: Summary | None,
+    *,
+    past: bool = False,
+    trials: int | None = None,
 ) -> None:
-    """A word of state for each page."""
+    """A word of state for each page; `trials` are those of the experiment that is shown."""
+    pages.buttons[EXPERIMENT].tell(words.count(trials) if trials else "")
     signs = {sign for sign, _ in facts.roles(shown)} if _known(live, shown) and not past else set()
     worst = next((sign for sign in facts.WORST_FIRST if sign in signs), "")
     pages.buttons[LAB].tell("", worst)
@@ -67,3 +81,16 @@ def status_bar(bar: StatusBar, live: Live) -> None:
         bar.say(marks.WARN if bad else marks.OK, said, right)
     else:
         bar.say(marks.OK, "Every change on a host is a lease: it is undone when BranchLab is gone", "")
+
+
+def forgotten(names: Sequence[str] | None) -> Trouble:
+    """What was taken out of the keyring, by name; None where no keyring answers."""
+    if names is None:
+        return Trouble(
+            title="No system keyring answers on this machine, so nothing is remembered.", grade="info"
+        )
+    if not names:
+        return Trouble(title="No passwords were remembered.", grade="info")
+    what = "1 password" if len(names) == 1 else f"{len(names)} passwords"
+    text = f"{', '.join(names)}. What was used since BranchLab began is in its memory until it ends."
+    return Trouble(title=f"{what} taken out of the system keyring.", text=text, grade="info")

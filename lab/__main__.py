@@ -40,6 +40,14 @@ experiment_option = click.option(
     help="Which of the profile's experiments (default: the first).",
 )
 
+agree_option = click.option(
+    "--agree",
+    "agreed",
+    metavar="KINDS",
+    help="What this may do to other people's work, said beforehand, as for `run`; `nothing`: only if nothing"
+    " has to be asked.",
+)
+
 
 @click.group(
     cls=Troubled, invoke_without_command=True, context_settings={"help_option_names": ["-h", "--help"]}
@@ -80,7 +88,9 @@ def demo(parts: Parts, headless: bool) -> None:
 
 @cli.command()
 @profile_argument
-@experiment_option
+@click.option(
+    "--experiment", "experiment_name", metavar="NAME", help="Only this one (default: all of the profile's)."
+)
 @click.option("--sudoers", is_flag=True, help="Print, per host, what an administrator allows once.")
 @click.option("--requirements", is_flag=True, help="Print, per host, packages, ports, rights and every file.")
 @parts_given
@@ -98,7 +108,7 @@ def check(
     experiments = [_chosen(profile, experiment_name)] if experiment_name else list(profile.experiments)
     for experiment in experiments:
         _planned(experiment)
-    found = parts.check(profile.lab, experiments[0] if experiments else None)
+    found = parts.check(profile.lab, experiments)
     for one in found:
         click.echo(f"{one.grade:<7}  {one.host}: {plain(one.text)}")
         if one.advice:
@@ -106,7 +116,11 @@ def check(
         if one.command:
             click.echo(f"           {plain(one.command)}")
     wrong = sum(not one.ok for one in found)
-    click.echo(f"{wrong} of {len(found)} are not as a run needs them" if wrong else "everything is there")
+    from lab import asking
+
+    asks = [one.asks for one in found if one.asks]
+    said = f"{wrong} of {len(found)} are not as a run needs them" if wrong else "everything is there"
+    click.echo(said + (f"; a run would ask: {asking.flag(asks)}" if asks else ""))
     sys.exit(HOST_TROUBLE if wrong else DONE)
 
 
@@ -122,12 +136,13 @@ def check(
 def plan(parts: Parts, profile_path: str, experiment_name: str | None, changes: bool) -> None:
     """Print the trials, the commands on each host and how long it will take. Changes nothing."""
     from lab import units
-    from lab.cli import estimate, tables
+    from lab.analysis import forecast
+    from lab.cli import tables
 
     profile = _loaded(profile_path)
     experiment = _chosen(profile, experiment_name)
     trials = _planned(experiment)
-    known = estimate.estimate(experiment, trials)
+    known = forecast.forecast(experiment, forecast.basis(experiment))
     duration = f"{units.coming_text(known.low_s, known.high_s)} ({known.basis})" if known else ""
     if changes:
         click.echo(parts.changes(profile.lab, experiment, duration), nl=False)
@@ -180,9 +195,7 @@ def run(
     What would touch other people's work is asked first; with --agree nobody is asked. Ctrl-C stops a run: the
     trials that are finished stay, and the hosts are taken back.
     """
-    from lab import asking
-
-    kinds = None if agreed is None else asking.kinds(agreed)
+    kinds = _kinds(agreed)
     code = _run(parts, profile_path, experiment_name, headless=headless, agreed=kinds, rehearse=rehearse)
     sys.exit(code)
 
@@ -319,6 +332,73 @@ def provision(profile_path: str, yes: bool, remove: bool) -> None:
 
 @cli.command()
 @profile_argument
+@experiment_option
+@click.option("--operation", metavar="NAME", help="Full for which of its operations (default: get).")
+@agree_option
+@parts_given
+def fill(
+    parts: Parts, profile_path: str, experiment_name: str | None, operation: str | None, agreed: str | None
+) -> None:
+    """Bring the proxy's cache to full for an experiment's operation, by running that once through the proxy.
+
+    What was brought in stays there, until it is purged.
+    """
+    from lab import hands, store
+    from lab.cli import by_hand
+
+    profile, kinds = _loaded(profile_path), _kinds(agreed)
+    experiment = _chosen(profile, experiment_name)
+    _planned(experiment)
+    hands.cache_of(profile.lab)
+    known = hands.cacheable(experiment, store.data_folder() / "vcs")
+    named = by_hand.operation_of(operation, known, experiment.name)
+    by_hand.fill(parts.hands(profile.lab, experiment), named, kinds)
+
+
+@cli.command()
+@profile_argument
+@click.argument("percent", metavar="PERCENT")
+@experiment_option
+@agree_option
+@parts_given
+def purge(
+    parts: Parts, profile_path: str, percent: str, experiment_name: str | None, agreed: str | None
+) -> None:
+    """Take so many per cent of the repository's objects out of the proxy's cache (0 to 100 %: `10%`).
+
+    What would go is shown and asked first. Objects of others are never touched.
+    """
+    from lab import hands
+    from lab.cli import by_hand
+
+    profile, kinds, share = _loaded(profile_path), _kinds(agreed), by_hand.share_of(percent)
+    experiment = _chosen(profile, experiment_name)
+    _planned(experiment)
+    hands.cache_of(profile.lab)
+    by_hand.purge(parts.hands(profile.lab, experiment), share, experiment.seed, kinds)
+
+
+@cli.command()
+@profile_argument
+@click.argument("text", metavar="LINE")
+@agree_option
+@parts_given
+def line(parts: Parts, profile_path: str, text: str, agreed: str | None) -> None:
+    """Apply a line ("64/128 kbit/s 40 ms") to the lab and hold it until Ctrl-C, which takes it back.
+
+    "as it is" applies none, and takes back what an earlier BranchLab left.
+    """
+    from lab import units
+    from lab.cli import by_hand, tables
+
+    profile, kinds, wanted = _loaded(profile_path), _kinds(agreed), units.parse_line(text)
+    for warning in wanted.warnings:
+        click.echo(f"note: {warning}", err=True)
+    by_hand.line(parts.hands(profile.lab, None), wanted.line, kinds, tables.console())
+
+
+@cli.command()
+@profile_argument
 @click.option("--force", is_flag=True, help="Also from a run that is still going on; it fails there.")
 @parts_given
 def revert(parts: Parts, profile_path: str, force: bool) -> None:
@@ -333,6 +413,14 @@ def revert(parts: Parts, profile_path: str, force: bool) -> None:
 
 
 @cli.command()
+def schema() -> None:
+    """Print the form of a profile as JSON Schema, for editors that complete and check TOML."""
+    from lab import profile_schema
+
+    _print_json(profile_schema.schema())
+
+
+@cli.command()
 @profile_argument
 @parts_given
 def forget(parts: Parts, profile_path: str) -> None:
@@ -340,6 +428,15 @@ def forget(parts: Parts, profile_path: str) -> None:
     for host, removed in parts.forget(_loaded(profile_path).lab).items():
         for text in removed or ("nothing was left",):
             click.echo(f"{host}: {text}")
+
+
+@cli.command()
+@click.option("--forget", "forgetting", is_flag=True, help="Take them out of the keyring.")
+def passwords(forgetting: bool) -> None:
+    """Name the passwords that BranchLab remembered in the system keyring; never the passwords themselves."""
+    from lab.cli import passwords as kept
+
+    click.echo(kept.forgotten() if forgetting else kept.remembered())
 
 
 @cli.command()
@@ -415,7 +512,7 @@ def _run(
     rehearse: bool = False,
 ) -> int:
     """In the window or in the terminal. Bad input is refused before any host is touched."""
-    from lab import design
+    from lab import asking, design
     from lab.cli import agreeing, rehearsal, scratch_places, story, tables
 
     profile = _loaded(path)
@@ -429,7 +526,9 @@ def _run(
     for warning in profile.warnings:
         click.echo(f"note: {warning}", err=True)
     if not parts.own(profile.lab):
-        agreed = agreeing.agreed(experiment, lambda: parts.look(profile.lab, experiment), agreed)
+        agreed = agreeing.agreed(
+            asking.possible(experiment), lambda: parts.look(profile.lab, experiment), agreed
+        )
     else:
         parts.look(profile.lab, experiment)  # where nothing is asked, it only refuses what could not be run
     testbed = parts.testbed(profile.lab, agreed or frozenset())
@@ -492,6 +591,13 @@ def _chosen(profile: Profile, name: str | None) -> Experiment:
         f"the profile has no experiment `{name}`",
         advice=f"Write one of: {', '.join(f'`{known}`' for known in experiments)}.",
     )
+
+
+def _kinds(agreed: str | None) -> frozenset[str] | None:
+    """What was agreed to beforehand; None where a person is to be asked."""
+    from lab import asking
+
+    return None if agreed is None else asking.kinds(agreed)
 
 
 def _planned(experiment: Experiment) -> tuple[Any, ...]:

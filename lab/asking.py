@@ -69,15 +69,15 @@ def possible(experiment: Experiment) -> tuple[str, ...]:
     return tuple(kind for kind in KINDS if may[kind])
 
 
-def refuse_unanswered(questions: Sequence[Question], agreed: frozenset[str]) -> None:
-    """Raise Declined if one of these questions is of a kind that was not agreed to."""
+def refuse_unanswered(questions: Sequence[Question], agreed: frozenset[str], command: str = "run") -> None:
+    """Raise Declined if one of these questions is of a kind that was not agreed to; `command` is what would ask."""
     open_ones = [one for one in questions if one.kind not in agreed]
     if open_ones:
         raise Declined(
-            "nobody agreed to what this run would do to others:\n"
+            f"nobody agreed to what this {command} would do to others:\n"
             + "\n".join(_told(one) for one in open_ones),
-            advice=f"Agree to it: branchlab run {flag([*agreed, *(one.kind for one in open_ones)])} PROFILE."
-            " Or run when it is no longer so.",
+            advice=f"Agree to it: branchlab {command} {flag([*agreed, *(one.kind for one in open_ones)])} PROFILE."
+            f" Or {command} when it is no longer so.",
         )
 
 

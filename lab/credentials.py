@@ -6,6 +6,7 @@ None is ever put into an argument, a variable of the environment, a file, a log 
 from __future__ import annotations
 
 import functools
+import json
 import logging
 import os
 import select
@@ -16,10 +17,12 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import TypeVar
 
 from lab.errors import BadInput
 
 log = logging.getLogger(__name__)
+T = TypeVar("T")
 
 
 class Kind(StrEnum):
@@ -39,6 +42,13 @@ QUESTIONS = {
     Kind.VCS: "Password of {target} for the repository on {name}: ",
     Kind.PROXY: "Password of {target} at the proxy {name}: ",
 }
+WORDS = {
+    Kind.LOGIN: "the password of {target} to log in",
+    Kind.KEY: "the passphrase of the key {target}",
+    Kind.SUDO: "the password of {target} to become root",
+    Kind.VCS: "the repository's password of {target}",
+    Kind.PROXY: "the proxy's password of {target}",
+}
 VARIABLES = {
     Kind.LOGIN: "BRANCHLAB_LOGIN_PASSWORD_FD",
     Kind.KEY: "BRANCHLAB_KEY_PASSPHRASE_FD",
@@ -54,11 +64,33 @@ KEYRING_S = 1.5
 """A keyring that does not answer within this time is none: without a desktop it may wait for ever."""
 UNLOCKING_S = 60.0
 """Where a desktop is, the keyring may ask the person to unlock it."""
+NOTED = "remembered"
+"""Under this user the keyring keeps the names of what was put there by `store`, as JSON."""
 HANDED_S = 10.0
 LONGEST = 4096
 
 Ask = Callable[[str], str | None]
 """Asks a person the question, waits, and gives the answer; None if there was none."""
+
+
+class Remembered(str):
+    """A person's answer that is to be put into the keyring, once it was right."""
+
+    __slots__ = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Taken:
+    """A secret that a person typed, and a host took; `wished` if it was given as Remembered."""
+
+    kind: Kind
+    target: str
+    wished: bool
+
+    @property
+    def what(self) -> str:
+        """Which it is, for people."""
+        return WORDS[self.kind].format(target=self.target)
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +122,8 @@ class Passwords:
         self._ask, self._accept = ask, accept
         self._known: dict[tuple[Kind, str], str] = {}
         self._wrong: set[tuple[Kind, str, str]] = set()
+        self._typed: dict[tuple[Kind, str], bool] = {}
+        self._taken: list[Taken] = []
         self._handed = {kind: handed_over(kind) for kind in Kind}
         self._keyring_silent = False
         self.kept: dict[str, object] = {}
@@ -115,6 +149,7 @@ class Passwords:
         """Forget one that was wrong, so that it is not offered again."""
         with self._turn:
             found = self._known.pop((kind, target), None)
+            self._typed.pop((kind, target), None)
             if found is not None:
                 self._wrong.add((kind, target, found))
                 if found == self._handed[kind] and kind is not Kind.KEY:
@@ -124,6 +159,17 @@ class Passwords:
         """Whether one was refused before."""
         with self._turn:
             return any((kind, target) == (one, of) for one, of, _ in self._wrong)
+
+    def right(self, target: str, kind: Kind = Kind.SUDO) -> None:
+        """Note that a host took it: what was typed may then be remembered. Waits for nobody."""
+        wished = self._typed.pop((kind, target), None)
+        if wished is not None:
+            self._taken.append(Taken(kind, target, wished))
+
+    def taken(self) -> tuple[Taken, ...]:
+        """What was typed and right since this was last asked."""
+        found, self._taken = tuple(self._taken), []
+        return found
 
     def remember(self, target: str, kind: Kind = Kind.SUDO) -> bool:
         """Put the secret, once it was right, into the keyring; False where there is none that would take it."""
@@ -162,7 +208,11 @@ class Passwords:
     def _answer(self, kind: Kind, target: str, name: str) -> str | None:
         if self._ask is None:
             return None
-        return self._ask(QUESTIONS[kind].format(target=target, name=name)) or None
+        found = self._ask(QUESTIONS[kind].format(target=target, name=name)) or None
+        if found is not None:
+            self._typed[kind, target] = isinstance(found, Remembered)
+            found = str(found)
+        return found
 
     def _unasked(self, kind: Kind, target: str) -> str | None:
         for found in (self._stored(kind, target), self._handed[kind]):
@@ -216,6 +266,19 @@ def _first_line(descriptor: int) -> bytes:
     return text.partition(b"\n")[0].rstrip(b"\r")
 
 
+@functools.cache  # for the whole process: it can take KEYRING_S to find out
+def keyring_there() -> bool:
+    """Whether this machine keeps secrets for people: a keyring of the desktop or the system, never a plain file."""
+
+    def look() -> bool:
+        import keyring
+
+        # A file that anybody who is this user can read has a priority below 1, and none at all has 0.
+        return bool(keyring.get_keyring().priority >= 1)
+
+    return _within(KEYRING_S, look) is True
+
+
 def stored(name: str) -> str | None:
     """What the keyring has under `name`; None where it has nothing, or there is no keyring. Never hangs."""
 
@@ -224,19 +287,77 @@ def stored(name: str) -> str | None:
 
         return keyring.get_password(SERVICE, name)
 
-    return _within(UNLOCKING_S if _desktop(os.environ) else KEYRING_S, look)
+    return _within(_patience(), look)
 
 
 def store(name: str, secret: str) -> bool:
-    """Put a secret into the keyring under `name`; False where there is none, or it does not take it. Never hangs."""
+    """Put a secret into the keyring under `name`; False where there is none, or it does not take it. Never hangs.
 
-    def put() -> str:
+    The name is noted there first, so that nothing is in it that `forget` does not find.
+    """
+
+    def put() -> bool:
         import keyring
 
+        names = _noted()
+        if name not in names:
+            keyring.set_password(SERVICE, NOTED, json.dumps([*names, name]))
         keyring.set_password(SERVICE, name, secret)
-        return ""
+        return True
 
-    return _within(UNLOCKING_S if _desktop(os.environ) else KEYRING_S, put) is not None
+    return keyring_there() and _within(_patience(), put) is True
+
+
+def remembered() -> tuple[str, ...] | None:
+    """The names of what `store` put into the keyring; None where none answers. Never hangs."""
+    return _within(_patience(), lambda: tuple(_noted())) if keyring_there() else None
+
+
+def forget() -> tuple[str, ...] | None:
+    """Take all of that out again; the names of what was there. None where no keyring answers. Never hangs.
+
+    Raises BadInput for what it does not let go.
+    """
+
+    def take() -> tuple[list[str], list[str]]:
+        import keyring
+        from keyring.errors import PasswordDeleteError
+
+        gone, left = [], []
+        for name in _noted():
+            try:
+                keyring.delete_password(SERVICE, name)
+                gone.append(name)
+            except PasswordDeleteError:  # also: somebody took it out by hand
+                if keyring.get_password(SERVICE, name) is not None:
+                    left.append(name)
+        if left:
+            keyring.set_password(SERVICE, NOTED, json.dumps(left))
+        elif keyring.get_password(SERVICE, NOTED) is not None:
+            keyring.delete_password(SERVICE, NOTED)
+        return gone, left
+
+    found = _within(_patience(), take) if keyring_there() else None
+    if found is not None and found[1]:
+        raise BadInput(
+            f"the keyring does not let go of {', '.join(found[1])}",
+            advice=f'Take it out by hand: keyring del {SERVICE} "{found[1][0]}".',
+        )
+    return None if found is None else tuple(found[0])
+
+
+def _noted() -> list[str]:
+    import keyring
+
+    try:
+        names = json.loads(keyring.get_password(SERVICE, NOTED) or "[]")
+    except ValueError:
+        names = []
+    return [name for name in names if isinstance(name, str)] if isinstance(names, list) else []
+
+
+def _patience() -> float:
+    return UNLOCKING_S if _desktop(os.environ) else KEYRING_S
 
 
 def _desktop(environment: Mapping[str, str]) -> bool:
@@ -247,9 +368,9 @@ def _desktop(environment: Mapping[str, str]) -> bool:
     )
 
 
-def _within(limit_s: float, look: Callable[[], str | None]) -> str | None:
+def _within(limit_s: float, look: Callable[[], T]) -> T | None:
     """What `look` gives in time. A thread that hangs in a keyring is left behind; it keeps nobody from ending."""
-    found: list[str | None] = []
+    found: list[T] = []
 
     def work() -> None:
         try:

@@ -12,7 +12,7 @@ from pathlib import Path
 from time import monotonic
 from typing import Any
 
-from lab import agents, asking, units, vcs
+from lab import agents, asking, settings, units, vcs
 from lab.asking import Question
 from lab.credentials import Passwords
 from lab.errors import AgentRefused, ConnectionLost, HostLacks, HostTrouble, LabError, TrialFailed
@@ -25,26 +25,22 @@ from lab.events import (
     LineProved,
     Noted,
     OutputSeen,
-    Proof,
-    Standing,
     TrafficSampled,
-    TrialFinished,
 )
 from lab.model import Experiment, Lab, Line, Role, Trial
 from lab.rig import changes as board
 from lab.rig import checking, looking, peers, planning, scratch
+from lab.rig.consent import Consent
 from lab.rig.doubts import doubts
-from lab.rig.fullness import Found, Fullness, Ours
+from lab.rig.fullness import Fullness
 from lab.rig.host_checks import Checked
-from lab.rig.hosts import LEASE_S, Connected, connected, everywhere, only, owner, taken_back
+from lab.rig.hosts import Connected, connected, everywhere, owner, taken_back
 from lab.rig.line import HeldLine
-from lab.rig.line import Standing as StandingQueues
 from lab.rig.meter import LiveCounters, Meter, Reading
-from lab.rig.proofs import Evidence, proofs
-from lab.rig.readback import Readback
+from lab.rig.proofs import Evidence
+from lab.rig.record import Held, record
 from lab.rig.workplace import Workplace
 from lab.stop import Stop
-from lab.vcs import Command
 
 log = logging.getLogger(__name__)
 
@@ -64,19 +60,6 @@ TAIL_BYTES = 8192
 
 
 @dataclass(slots=True)
-class _Held:
-    """What holding the hosts to a treatment found out, for the trial's record."""
-
-    job: Command
-    line: Readback
-    found: Found | None
-    quiet: str
-    """empty, or why it was not quiet"""
-    limit_s: float
-    preparing_s: float = 0.0
-
-
-@dataclass(slots=True)
 class _Rig:
     """Everything of one run, from `opened` to its end."""
 
@@ -89,14 +72,16 @@ class _Rig:
     proved: set[Line] = field(default_factory=set)
     crossing: dict[str, int] = field(default_factory=dict)
     """operation -> bytes that one untimed run of it moved over the line, both ways"""
-    held: _Held | None = None
+    held: Held | None = None
+    limit_s: float | None = None
+    """the longest that a trial's command may take, where the experiment says it"""
 
 
 class Machines:
     """`lab.testbed.Testbed` over the hosts of a profile.
 
     `drivers` is the folder of the user's own drivers; a change on a host outlives BranchLab by at most
-    `lease_s` seconds, and the few that its watcher takes. `agreed` is what a person agreed to of
+    `lease_s` seconds (None: as set), and the few that its watcher takes. `agreed` is what a person agreed to of
     `lab.asking.KINDS`, of what `look` found last (objects of a cache, queues); what else would touch other people's
     work is refused. In a lab that BranchLab made itself nobody else works, so nothing is.
     """
@@ -106,18 +91,15 @@ class Machines:
         lab: Lab,
         drivers: Path | None = None,
         *,
-        lease_s: float = LEASE_S,
+        lease_s: float | None = None,
         passwords: Passwords | None = None,
         agreed: frozenset[str] = frozenset(),
     ) -> None:
         self._lab = lab
-        self._own = own(lab)
-        self._agreed = frozenset(asking.KINDS) if self._own else agreed
-        # Outlives a lost connection, after which the run finds what it brought in before.
-        self._ours = Ours(everything=self._own)
+        self._consent = Consent(agreed, everything=own(lab))
         self._passwords = passwords
         self._drivers = drivers
-        self._lease_s = lease_s
+        self._lease_s = lease_s if lease_s is not None else settings.lease_s()
         self._open: _Rig | None = None
         self._lost = False
         self._reached: tuple[Connected, ...] = ()
@@ -195,24 +177,15 @@ class Machines:
             yield HostSeen(host=one.name, role=one.host.role.value, facts=one.facts)
             if one.root is not None and one.root.notice:
                 yield Noted(text=f"{one.name}: {one.root.notice}")
-        line = HeldLine(hosts, replace="qdisc" in self._agreed, place=self._lab.place)
-        if any(wanted.limited or wanted.delayed for wanted in experiment.lines):
-            standing = [one for one in line.standing(stop) if one.replaceable]
-            asking.refuse_unanswered(looking.queues(standing), self._agreed)
-            self._bind(line, standing)
-        line.refuse(experiment.lines, stop)
-        seen = peers.look(hosts, stop)
-        peers.refuse(seen, hosts, line.place)
+        line, seen = self._consent.line(hosts, self._lab.place, experiment.lines, stop)
         meter = Meter(hosts, peers.hidden(seen, hosts))
         driver = vcs.driver(experiment.vcs, self._drivers)
         workplace = Workplace(hosts, experiment, driver, self._passwords, seen)
-        if any(wanted.limited or wanted.delayed for wanted in experiment.lines):
-            others = line.others(hosts, stop, workplace.own_ports)
-            asking.refuse_unanswered(looking.connections(line, others), self._agreed)
+        self._consent.others(line, hosts, experiment.lines, workplace.own_ports, stop)
         workplace.look(stop)
         if any(state.enabled for state in experiment.states):
             # Asked again where it is emptied: here nothing was made yet that would have to be taken back.
-            self._asked_fullness(hosts, workplace, looking.never_filled, stop)
+            self._consent.fullness(hosts, workplace, looking.never_filled, stop)
         stack.callback(workplace.clear)
         for event in workplace.set_up(stop):
             yield event
@@ -224,7 +197,13 @@ class Machines:
             yield Noted(text=text, grade="warn")
         yield from self.account()
         rig = _Rig(
-            hosts=hosts, client=workplace.client, line=line, meter=meter, workplace=workplace, fullness=None
+            hosts=hosts,
+            client=workplace.client,
+            line=line,
+            meter=meter,
+            workplace=workplace,
+            fullness=None,
+            limit_s=experiment.limit_s,
         )
         self._open = rig
         if any(state.enabled for state in experiment.states):
@@ -232,13 +211,6 @@ class Machines:
             rig.fullness = self._fullness(rig, stop)
             stack.callback(rig.fullness.clear)
             yield from self._learning(rig, experiment, stop)
-
-    def _bind(self, line: HeldLine, standing: Sequence[StandingQueues]) -> None:
-        """Let the line replace the queues that were shown, and no others. Raises Declined where others stand now."""
-        if not self._own:
-            news = looking.queues(looking.not_shown(line, standing))
-            asking.refuse_unanswered(news, self._agreed - {"qdisc"})
-            line.bind(standing)
 
     def _fullness(self, rig: _Rig, stop: Stop) -> Fullness:
         """The cache's fullness. Raises Declined where objects that are there now would have to go."""
@@ -251,32 +223,7 @@ class Machines:
             rig.line.lift(stop)
             return rig.workplace.run_noted(operation, stop)
 
-        return self._asked_fullness(rig.hosts, rig.workplace, fill, stop, noted)
-
-    def _asked_fullness(
-        self,
-        hosts: Sequence[Connected],
-        workplace: Workplace,
-        fill: Callable[[str, Stop], None],
-        stop: Stop,
-        noted: Callable[[str, Stop], frozenset[str]] | None = None,
-    ) -> Fullness:
-        proxy, ours = only(hosts, Role.PROXY), self._ours
-        if proxy.host.cache is None:
-            raise AssertionError("the profile was accepted without the proxy's cache")
-        fullness = Fullness(proxy, proxy.host.cache, workplace.origin, fill, ours=ours, noted=noted)
-        if "purge" in self._agreed:
-            ours.keys |= looking.shown(fullness)
-        if noted is None and looking.fills_alone(
-            self._lab
-        ):  # its proxy is not started yet: earlier runs did it
-            ours.keys |= set(looking.unasked(fullness, proxy, stop).keys)
-        if not ours.everything:
-            # Who agreed, agreed to what was shown: what came since then is asked about as if nobody had.
-            found = looking.unasked(fullness, proxy, stop)
-            asking.refuse_unanswered(looking.purge(fullness, proxy, found), self._agreed - {"purge"})
-        ours.passing |= {workplace.passing} - {""}
-        return fullness
+        return self._consent.fullness(rig.hosts, rig.workplace, fill, stop, noted)
 
     def _learning(self, rig: _Rig, experiment: Experiment, stop: Stop) -> Iterator[Event]:
         """Make 100 % for every operation; Get first, since its list stands in for empty ones."""
@@ -346,7 +293,7 @@ class Machines:
             quiet = self._quiet(rig, treatment.line, stop)
         except AgentRefused as error:
             raise _trial_failed(error) from error
-        rig.held = _Held(
+        rig.held = Held(
             job=job,
             line=line,
             found=found,
@@ -366,7 +313,7 @@ class Machines:
         except AgentRefused as error:
             raise _trial_failed(error) from error
 
-    def _measured(self, rig: _Rig, held: _Held, trial: Trial, stop: Stop) -> Iterator[Event]:
+    def _measured(self, rig: _Rig, held: Held, trial: Trial, stop: Stop) -> Iterator[Event]:
         logs, before = rig.workplace.logs(stop), rig.meter.read(stop)
         yield CommandStarted(trial=trial.number, host=rig.client.name, argv=held.job.argv)
         told = yield from self._run(rig, held, trial, before, stop)
@@ -390,12 +337,12 @@ class Machines:
             limit_s=held.limit_s,
             content_bytes=rig.workplace.content_bytes if trial.treatment.operation == "get" else 0,
         )
-        yield _record(evidence, held, closing.since(at_exit))
+        yield record(evidence, held, closing.since(at_exit))
         if not evidence.exit_ok:
             rig.workplace.refuse_unentered(held.job, told["tail"])
 
     def _run(
-        self, rig: _Rig, held: _Held, trial: Trial, before: Reading, stop: Stop
+        self, rig: _Rig, held: Held, trial: Trial, before: Reading, stop: Stop
     ) -> Generator[Event, None, dict[str, Any]]:
         """Stream until the command's last word, which is the value."""
         live, began = LiveCounters(rig.meter, before), monotonic()
@@ -417,6 +364,7 @@ class Machines:
         # What is under way on a delayed line is in no queue that could be seen.
         still_s = STILL_S + 2 * (line.delay_s + line.jitter_s)
         ports = rig.workplace.ports
+        keeping = [one for one in rig.hosts if one.host.role is Role.PROXY and not one.host.services]
         words = everywhere(
             (
                 (
@@ -428,6 +376,7 @@ class Machines:
                             address for peer in rig.hosts if peer is not one for address in peer.addresses
                         ],
                         "ports": ports,
+                        "keeps": _kept_open(one, rig.hosts, keeping),
                         "still_s": still_s,
                         "timeout_s": QUIET_S,
                     },
@@ -441,6 +390,8 @@ class Machines:
         return "; ".join(f"{name}: {word['why']}" for name, word in words.items() if not word["quiet"])
 
     def _limit_s(self, rig: _Rig, trial: Trial) -> float:
+        if rig.limit_s is not None:
+            return rig.limit_s
         line = trial.treatment.line
         slower = min(line.upload_bps or 10**9, line.download_bps or 10**9)
         # Without a fill nothing is known of an operation's volume but the data set's size.
@@ -476,57 +427,17 @@ def _over_the_line(moved: dict[str, int] | Any) -> int:
     return sum(count for pair, count in moved.items() if "server" in pair)
 
 
+def _kept_open(one: Connected, hosts: Sequence[Connected], keeping: Sequence[Connected]) -> list[str]:
+    """With whom idle connections may stay open: a proxy of the user's own (`keeping`) keeps them to the server."""
+    if one in keeping:
+        with_whom = [other for other in hosts if other.host.role is Role.SERVER]
+    else:
+        with_whom = list(keeping) if one.host.role is Role.SERVER else []
+    return [address for other in with_whom for address in other.addresses]
+
+
 def _trial_failed(error: AgentRefused) -> TrialFailed:
     return TrialFailed(str(error), host=error.host, tried=error.tried, advice=error.advice)
-
-
-def _record(evidence: Evidence, held: _Held, tail: Reading) -> TrialFinished:
-    told, trial = evidence.told, evidence.trial
-    given = proofs(evidence)
-    moved = evidence.moved
-    return TrialFinished(
-        trial=trial.number,
-        at=datetime.now(UTC).isoformat(timespec="milliseconds"),
-        standing=_standing(evidence, given),
-        reason=_reason(evidence, given),
-        exit_status=told["exit"],
-        wall_s=told["wall_s"],
-        user_s=told["user_s"],
-        system_s=told["system_s"],
-        peak_kib=told["peak_kib"],
-        bytes=dict(moved.arrived),
-        sent=dict(moved.sent),
-        tail={pair: count for pair, count in tail.arrived.items() if count},
-        served_bytes=evidence.served_bytes(),
-        relayed_bytes=evidence.relayed_bytes(),
-        direct_bytes=evidence.direct_bytes(),
-        requests=evidence.logs.requests(),
-        cache_asked=trial.treatment.state.key,
-        cache_found=held.found.full if held.found else None,
-        cache_objects=held.found.objects if held.found else None,
-        purged=held.found.purged if held.found else (),
-        proofs=given,
-        preparing_s=held.preparing_s,
-        read_upload_bps=evidence.line_after.upload_bps,
-        read_download_bps=evidence.line_after.download_bps,
-        output=told["tail"],
-    )
-
-
-def _standing(evidence: Evidence, given: Sequence[Proof]) -> Standing:
-    if not evidence.exit_ok:
-        return Standing.FAILED
-    if not all(proof.ok for proof in given):
-        return Standing.VOID
-    if evidence.trial.launch:
-        return Standing.LAUNCH
-    return Standing.WARM_UP if evidence.trial.warm_up else Standing.KEPT
-
-
-def _reason(evidence: Evidence, given: Sequence[Proof]) -> str:
-    """Why it does not count. What a failed command did not prove either is no reason, but a consequence."""
-    missing = [proof.text for proof in given if not proof.ok]
-    return "; ".join(missing if evidence.exit_ok else missing[:1])
 
 
 def check(
@@ -536,51 +447,65 @@ def check(
     drivers: Path | None = None,
     stop: Stop | None = None,
     say: Callable[[str], None] = lambda name: None,
-    entering: Callable[[], None] | None = None,
+    entering: Callable[[Experiment], None] | None = None,
+    also: Sequence[Experiment] = (),
 ) -> tuple[Checked, ...]:
     """What a run would need on every host, looked at, and what it would ask; changes nothing.
 
     `entering` gets the password of the experiment's repository from a person; without it, it must be known.
     `say` is told of each host's name before it is looked at, and of an empty one before what is between them.
-    Raises Stopped once `stop` was requested.
+    What the experiments in `also` need and would ask beyond that is told with their names. Raises Stopped once
+    `stop` was requested.
     """
     stop = stop or Stop()
-    found = checking.check(lab, experiment, passwords, stop, say)
+    found = checking.check(lab, experiment, passwords, stop, say, also)
     stop.check()
     if experiment is None or not all(one.ok for one in found):
         return found
+    passwords = passwords or Passwords()
+    said = list(_asked(lab, experiment, passwords, drivers, entering))
+    found = (*found, *said)
+    for other in also:
+        stop.check()
+        found = (*found, *checking.news(other, _asked(lab, other, passwords, drivers, entering), said))
+    return found
+
+
+def _asked(
+    lab: Lab,
+    experiment: Experiment,
+    passwords: Passwords,
+    drivers: Path | None,
+    entering: Callable[[Experiment], None] | None,
+) -> Iterator[Checked]:
+    """What a run of this experiment would ask, and what is in the cache; or what keeps that from being known."""
     try:
-        passwords = passwords or Passwords()
         if entering is None:
             signed_in(lab, experiment, passwords, drivers)
         else:
-            entering()
+            entering(experiment)
         questions = _looked(lab, experiment, drivers, passwords, remember=False)
     except LabError as error:
-        return (*found, Checked(error.host or lab.name, False, str(error), error.advice))
-    asked = [
-        Checked(one.host, True, f"a run would ask ({asking.flag([one.kind])}): {one.text}")
-        for one in questions
-    ]
-    cold = [
-        Checked(
-            host.name,
+        yield Checked(error.host or lab.name, False, str(error), error.advice)
+        return
+    if experiment.user:
+        text = f"the repository lets {experiment.user} in, or asks nobody on reads"
+        yield Checked(lab.one(Role.CLIENT).name, True, text)
+    for one in questions:
+        flag = asking.flag([one.kind])
+        yield Checked(
+            one.host,
             True,
-            f"the cache {host.cache.folder or host.cache.kind} has nothing of the repository yet",
+            f"a run would ask ({flag}): {one.text}",
+            f"Agree when asked; where nobody watches, {flag}, or the run is refused.",
+            asks=one.kind,
         )
-        for host in lab.having(Role.PROXY)
-        if host.cache is not None
-        and any(state.enabled for state in experiment.states)
-        and "purge" not in [one.kind for one in questions]
-    ]
-    named = [
-        Checked(
-            lab.one(Role.CLIENT).name,
-            True,
-            f"the repository lets {experiment.user} in, or asks nobody on reads",
-        )
-    ]
-    return (*found, *(named if experiment.user else ()), *asked, *cold)
+    if "purge" in [one.kind for one in questions] or not any(state.enabled for state in experiment.states):
+        return
+    for host in lab.having(Role.PROXY):
+        if host.cache is not None:
+            text = f"the cache {host.cache.folder or host.cache.kind} has nothing of the repository yet"
+            yield Checked(host.name, True, text)
 
 
 def commands(lab: Lab, experiment: Experiment, drivers: Path | None = None) -> dict[str, list[str]]:

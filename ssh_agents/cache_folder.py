@@ -135,11 +135,16 @@ def foreign_to(kind: str) -> Callable[[Where, str], None]:
     return refuse
 
 
+def by_descriptor() -> bool:
+    """Whether this system can go through folders by descriptors, without following links."""
+    return os.open in os.supports_dir_fd and hasattr(os, "O_NOFOLLOW")
+
+
 @contextmanager
 def root(args: Dict[str, Any]) -> Iterator[int]:
     """The cache's `folder` as a descriptor, after the guard. Foreign errors become refusals here."""
     path = protocol.need(args, "folder", str)
-    if os.open not in os.supports_dir_fd or not hasattr(os, "O_NOFOLLOW"):
+    if not by_descriptor():
         raise protocol.Refused(
             "unsupported", "this system cannot walk through folders without following links"
         )

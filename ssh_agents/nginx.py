@@ -1,9 +1,11 @@
 """nginx as a caching forward proxy of the lab: program, configuration, access log."""
 
+import ipaddress
 import os
 import re
+import socket
 import subprocess
-from typing import Iterator, List, Optional
+from typing import Dict, Iterator, List, Optional
 
 from ssh_agents import grounds, tool
 from ssh_agents.access_log import Request
@@ -12,7 +14,7 @@ from ssh_agents.service_asked import LOG, PROBE_AGENT, Spec, authorities
 
 LOG_FORMAT = (
     "$msec\\t$remote_addr:$remote_port\\t$request_method\\t$status\\t$body_bytes_sent\\t$request_length\\t$bytes_sent"
-    "\\t$request_time\\t$upstream_cache_status\\t$scheme://$proxy_host$request_uri"
+    "\\t$request_time\\t$upstream_cache_status\\t$scheme://$http_host$request_uri"
 )
 """One request a line, separated by tabs: nginx escapes control characters inside of variables."""
 HITS = ("HIT", "STALE", "UPDATING", "REVALIDATED")
@@ -56,7 +58,8 @@ def ready(asked: Spec) -> bool:
 
 
 def text(asked: Spec, user: Optional[grounds.User]) -> str:
-    """The whole configuration."""
+    """The whole configuration. Refuses with `missing` where an origin's name has no address on this host."""
+    places = _places(asked)
     run = '"%s/run' % asked.folder
     return "\n".join(
         [
@@ -76,9 +79,10 @@ def text(asked: Spec, user: Optional[grounds.User]) -> str:
             '  log_format lab "%s";' % LOG_FORMAT,
             "  map $http_user_agent $lab_logged { default 1; %s 0; }" % PROBE_AGENT,
             '  access_log "%s/%s" lab if=$lab_logged;' % (asked.folder, LOG),
+            *["  upstream %s { %s }" % (place, _servers(name)) for name, place in places.items()],
             # Host as a whole: what follows a host in a URL (`?`, `@`, a second port) would lead elsewhere.
             '  map "http://$http_host/" $lab_origin { default 0; %s }'
-            % " ".join('"http://%s/" 1;' % one for one in authorities(asked)),
+            % " ".join('"http://%s/" %s;' % (one, places.get(one, one)) for one in authorities(asked)),
             "  server {",
             *["    listen %s;" % _endpoint(address, asked.port) for address in asked.listen or _everywhere()],
             *["    allow %s;" % address for address in asked.options["allow"]],
@@ -105,19 +109,54 @@ _PROXY = [
     "client_max_body_size 0;",
     "client_body_timeout 300s;",
     "location / {",
-    "  proxy_pass http://$http_host$request_uri;",
+    "  proxy_pass http://$lab_origin$request_uri;",
     "  proxy_http_version 1.1;",
     "  proxy_set_header Host $http_host;",
     '  proxy_set_header Connection "";',
     "  proxy_request_buffering off;",
     "  proxy_read_timeout 300s;",
     "  proxy_cache lab;",
-    '  proxy_cache_key "$scheme$proxy_host$request_uri";',
+    '  proxy_cache_key "$scheme$http_host$request_uri";',
     "  proxy_cache_methods GET;",
     "  proxy_ignore_headers X-Accel-Expires X-Accel-Redirect X-Accel-Limit-Rate X-Accel-Buffering"
     " X-Accel-Charset;",
     "}",
 ]
+
+
+def _places(asked: Spec) -> Dict[str, str]:
+    """For each authority that is a name, the upstream that stands for it.
+
+    nginx itself would ask a DNS server only, which it has to be told of, and never the host's own table of hosts.
+    """
+    named = [one for one in authorities(asked) if not _is_address(one)]
+    return {one: "lab_origin_%d" % number for number, one in enumerate(named)}
+
+
+def _is_address(authority: str) -> bool:
+    if authority.startswith("["):
+        return True
+    try:
+        ipaddress.ip_address(authority.partition(":")[0])
+    except ValueError:
+        return False
+    return True
+
+
+def _servers(authority: str) -> str:
+    """The addresses of a name as this host has them now, in its order: the others only if the first is silent."""
+    name, _, port = authority.partition(":")
+    try:
+        found = socket.getaddrinfo(name, None, type=socket.SOCK_STREAM)
+    except (OSError, UnicodeError) as error:
+        text = "%s has no address on this host: %s" % (name, error)
+        raise Refused("missing", text, "looked it up as this host does (getaddrinfo)") from None
+    # A scope may hold anything, and nobody's server is known by an address that only a neighbour can use.
+    addresses = dict.fromkeys(str(one[4][0]) for one in found if "%" not in str(one[4][0]))
+    if not addresses:
+        raise Refused("missing", "%s has only link-local addresses on this host" % name, "getaddrinfo")
+    first, *others = ["%s max_fails=0" % _endpoint(address, int(port or 80)) for address in addresses]
+    return " ".join(["server %s;" % first, *("server %s backup;" % one for one in others)])
 
 
 def _everywhere() -> List[str]:

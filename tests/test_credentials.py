@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import io
 import logging
 import os
 import pty
@@ -21,12 +22,16 @@ from typing import ClassVar
 import leaks
 import pytest
 import users
+from keyring.errors import PasswordDeleteError
 
 from lab import agents, credentials, runner, ssh, store
-from lab.credentials import VARIABLES, Kind, Offered, Passwords
+from lab.cli import agreeing
+from lab.cli import passwords as cli_passwords
+from lab.credentials import VARIABLES, Kind, Offered, Passwords, Remembered, Taken
 from lab.errors import BadInput, HostLacks, LabError
 from lab.machines import Machines
 from lab.model import DISABLED, Experiment, Host, Lab, Line, Role
+from lab.rig import hosts
 from lab.stop import Stop
 
 ROOT = Path(__file__).parent.parent
@@ -60,12 +65,33 @@ class Keyring:
         assert service == "branchlab"
         cls.kept[name] = secret
 
+    @classmethod
+    def delete_password(cls, service: str, name: str) -> None:
+        if name not in cls.kept or name in cls.stubborn:
+            raise PasswordDeleteError(name)
+        del cls.kept[name]
+
+    stubborn: ClassVar[set[str]] = set()
+    priority: ClassVar[float] = 5
+
+    @classmethod
+    def get_keyring(cls) -> type[Keyring]:
+        return cls
+
+
+@pytest.fixture(autouse=True)
+def _looked_for_anew() -> Iterator[None]:
+    credentials.keyring_there.cache_clear()
+    yield
+    credentials.keyring_there.cache_clear()
+
 
 @pytest.fixture
 def keyring(monkeypatch: pytest.MonkeyPatch) -> type[Keyring]:
     credentials.handed_over.cache_clear()
     credentials._first_line.cache_clear()
     Keyring.kept.clear()
+    monkeypatch.setattr(Keyring, "stubborn", set())
     monkeypatch.setitem(sys.modules, "keyring", Keyring)
     return Keyring
 
@@ -83,9 +109,169 @@ def test_a_secret_that_was_right_can_be_remembered(keyring: type[Keyring]) -> No
     known = Passwords(lambda question: "typed")
     assert known.password("/home/me/key", "h", Kind.KEY) == "typed"
     assert known.remember("/home/me/key", Kind.KEY)
-    assert keyring.kept == {"key /home/me/key": "typed"}
+    assert keyring.kept == {"key /home/me/key": "typed", "remembered": '["key /home/me/key"]'}
     assert Passwords().password("/home/me/key", "h", Kind.KEY) == "typed"
     assert not known.remember("never asked for", Kind.KEY)
+
+
+def test_what_was_typed_is_told_once_it_was_right_and_only_then() -> None:
+    answers = {"a": "plain", "b": Remembered("kept"), "c": Remembered("wrong")}
+    known = Passwords(lambda question: answers[question.split()[2]])
+    given = {target: known.password(target, "h", Kind.LOGIN) for target in answers}
+    assert given == answers
+    assert {type(secret) for secret in given.values()} == {str}  # no mark goes on from here
+    assert known.taken() == ()
+    known.right("b", Kind.SUDO)
+    known.refused("c", Kind.LOGIN)
+    for target in answers:
+        known.right(target, Kind.LOGIN)
+    assert known.taken() == (Taken(Kind.LOGIN, "a", False), Taken(Kind.LOGIN, "b", True))
+    assert known.taken() == ()
+    assert "kept" not in repr(known.taken())
+
+
+def test_what_came_from_elsewhere_is_never_offered(keyring: type[Keyring]) -> None:
+    keyring.kept["sudo me@h:22"] = "kept"
+    known = Passwords(lambda question: "typed")
+    assert known.password("me@h:22", "h") == "kept"
+    known.right("me@h:22")
+    assert known.taken() == ()
+
+
+def test_what_was_remembered_is_named_and_forgotten_and_nothing_else(keyring: type[Keyring]) -> None:
+    keyring.kept["sudo by@hand:22"] = "theirs"
+    assert (credentials.remembered(), credentials.forget()) == ((), ())
+    names = ["sudo a@h:22", "key /k"]
+    assert all(credentials.store(name, "s") for name in [*names, names[0]])
+    assert credentials.remembered() == tuple(names)
+    del keyring.kept["key /k"]  # by hand
+    assert credentials.forget() == ("sudo a@h:22",)
+    assert keyring.kept == {"sudo by@hand:22": "theirs"}
+    assert credentials.forget() == ()
+
+
+def test_what_a_keyring_does_not_let_go_is_told_and_stays_noted(keyring: type[Keyring]) -> None:
+    for name in ("sudo a@h:22", "key /k"):
+        credentials.store(name, "s")
+    keyring.stubborn.add("key /k")
+    with pytest.raises(BadInput, match="does not let go of key /k") as refused:
+        credentials.forget()
+    assert 'keyring del branchlab "key /k"' in refused.value.advice
+    assert credentials.remembered() == ("key /k",)
+    assert "sudo a@h:22" not in keyring.kept
+
+
+def test_a_keyring_that_fails_amid_it_leaves_nothing_that_could_not_be_forgotten(
+    keyring: type[Keyring], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def failing(service: str, name: str, secret: str) -> None:
+        raise RuntimeError("locked")
+
+    monkeypatch.setattr(keyring, "set_password", failing)
+    assert not credentials.store("key /k", "s")
+    assert keyring.kept == {}
+
+
+def test_notes_that_somebody_spoilt_are_none(keyring: type[Keyring]) -> None:
+    for spoilt in ("junk", '{"a": 1}', "[1, null]"):
+        keyring.kept["remembered"] = spoilt
+        assert credentials.remembered() == ()
+
+
+def test_a_plain_file_is_no_keyring(keyring: type[Keyring], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(keyring, "priority", 0.5)
+    assert not credentials.keyring_there()
+    assert not credentials.store("key /k", "s")
+    assert (credentials.remembered(), credentials.forget()) == (None, None)
+    assert keyring.kept == {}
+
+
+def test_whether_there_is_a_keyring_is_found_out_within_two_seconds_and_once(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    over = threading.Event()
+
+    class Hanging:
+        """A fake of `keyring`, waiting for a D-Bus that does not answer."""
+
+        @staticmethod
+        def get_keyring() -> None:
+            over.wait(60)
+
+    monkeypatch.setitem(sys.modules, "keyring", Hanging)
+    begin = time.monotonic()
+    assert not any(credentials.keyring_there() for _ in range(5))
+    took = time.monotonic() - begin
+    over.set()
+    assert took < 2
+
+
+BACKEND = """
+import json, pathlib
+from keyring.backend import KeyringBackend
+from keyring.errors import PasswordDeleteError
+
+class File(KeyringBackend):
+    priority = PRIORITY
+    path = pathlib.Path(__file__).with_suffix(".json")
+    def _all(self): return json.loads(self.path.read_text()) if self.path.exists() else {}
+    def _put(self, all): self.path.write_text(json.dumps(all))
+    def get_password(self, service, name): return self._all().get(service + " " + name)
+    def set_password(self, service, name, secret): self._put({**self._all(), service + " " + name: secret})
+    def delete_password(self, service, name):
+        all = self._all()
+        if all.pop(service + " " + name, None) is None: raise PasswordDeleteError
+        self._put(all)
+"""
+
+
+@pytest.mark.parametrize("priority", [5, 0.5])
+def test_the_command_with_the_real_keyring_and_a_backend_of_its_own(tmp_path: Path, priority: float) -> None:
+    (tmp_path / "fake_backend.py").write_text(BACKEND.replace("PRIORITY", str(priority)))
+    environment = {
+        **os.environ,
+        "PYTHONPATH": f"{tmp_path}:{ROOT}",
+        "PYTHON_KEYRING_BACKEND": "fake_backend.File",
+        "BRANCHLAB_DATA": str(tmp_path),
+    }
+
+    def told(*words: str) -> str:
+        done = subprocess.run(
+            [sys.executable, *words], cwd=ROOT, env=environment, capture_output=True, text=True, timeout=60
+        )
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    put = "from lab import credentials as c; print(c.store('sudo me@h:22', 's3cret'))"
+    if priority < 1:
+        assert told("-c", put) == "False\n"
+        assert "no system keyring answers here" in told("-m", "lab", "passwords", "--forget")
+        return
+    assert told("-c", put) == "True\n"
+    assert told("-m", "lab", "passwords") == "sudo me@h:22\n"
+    assert "s3cret" in (tmp_path / "fake_backend.json").read_text()
+    assert told("-m", "lab", "passwords", "--forget") == "forgotten: sudo me@h:22\n"
+    assert (tmp_path / "fake_backend.json").read_text() == "{}"
+    assert told("-m", "lab", "passwords") == "nothing is remembered\n"
+
+
+@pytest.mark.parametrize("answer", ["yes\n", "y\n", "\n"])
+def test_at_the_terminal_it_is_offered_once_it_was_right(
+    keyring: type[Keyring], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], answer: str
+) -> None:
+    def signing(host: Host, passwords: Passwords, root: bool) -> None:
+        passwords.password("me@h:22", host.name)
+        passwords.right("me@h:22")
+
+    monkeypatch.setattr(agreeing, "somebody_there", lambda: True)
+    monkeypatch.setattr(cli_passwords, "_ask", lambda question: "typed")
+    monkeypatch.setattr(cli_passwords, "_signed_in", signing)
+    monkeypatch.setattr(sys, "stdin", io.StringIO(answer))
+    host = Host(name="a", role=Role.CLIENT, ssh="me@h", root="sudo", address="192.0.2.1")
+    cli_passwords.signed_in(Lab(name="x", hosts=(host,)))
+    said = capsys.readouterr().err
+    assert said.count("Remember the password of me@h:22 to become root in the system keyring?") == 1
+    assert (keyring.kept.get("sudo me@h:22") == "typed") == (answer == "yes\n")
 
 
 def test_a_stale_one_in_the_keyring_is_offered_once_and_then_a_person_is_asked(
@@ -105,6 +291,7 @@ def test_without_a_keyring_remembering_says_so_soon(monkeypatch: pytest.MonkeyPa
             raise RuntimeError("no backend")
 
         set_password = get_password
+        get_keyring = get_password
 
     credentials.handed_over.cache_clear()
     credentials._first_line.cache_clear()
@@ -305,6 +492,23 @@ def profile(lab: Lab, folder: Path) -> Path:
     )
     path.write_text(f'schema = 1\nname = "x"\n{hosts}')
     return path
+
+
+@lab_only
+@pytest.mark.usefixtures("fresh")
+def test_real_hosts_tell_which_of_the_typed_were_right(user: users.User, tmp_path: Path) -> None:
+    server, desk = bench(user, tmp_path).hosts
+    known = answers(user)
+    user.sudoers("USER ALL=(root) ALL")
+    for host in (server, desk):
+        hosts.signed_in(host, known)
+    assert {(one.kind, one.wished) for one in known.taken()} == {
+        (Kind.LOGIN, False), (Kind.KEY, False), (Kind.SUDO, False),
+    }  # fmt: skip
+    known = answers(user, wrong=Kind.SUDO)
+    with pytest.raises(agents.PasswordRefused):
+        hosts.signed_in(server, known)
+    assert [one.kind for one in known.taken()] == [Kind.LOGIN]
 
 
 @lab_only

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 
 os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
 
@@ -12,7 +12,7 @@ from dialogs_shown import DIALOGS, QUESTIONS, offered
 from fake_testbed import FakeTestbed, experiment, small
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QGuiApplication
-from PySide6.QtWidgets import QApplication, QLineEdit, QPushButton, QWidget
+from PySide6.QtWidgets import QAbstractButton, QApplication, QLineEdit, QPushButton, QWidget
 from pytestqt.qtbot import QtBot
 from test_gui_window import FOREVER_MS, made, ran, started
 
@@ -26,7 +26,7 @@ from gui.run.output import ACCOUNT
 from gui.taking_back import summary
 from gui.widgets.basic import Check, Label
 from lab import colour, palette
-from lab.credentials import Passwords
+from lab.credentials import Passwords, Remembered
 from lab.errors import AgentRefused, HostTrouble
 from lab.events import HostChanged
 from lab.live import Live
@@ -102,8 +102,14 @@ def _reached(qtbot: QtBot, window: MainWindow, name: str) -> None:
     for _ in range(2 * len(wanted) + 2):
         qtbot.keyClick(QApplication.focusWidget(), Qt.Key.Key_Tab)
         seen.add(QApplication.focusWidget())
-    assert wanted <= seen
+    assert not [widget for widget in wanted - seen if not _by_arrows(widget, seen)]
     dialog.done(0)
+
+
+def _by_arrows(widget: QWidget, seen: Collection[QWidget | None]) -> bool:
+    """True for one of several choices of which Tab reached another: from there the arrows go to it."""
+    group = widget.group() if isinstance(widget, QAbstractButton) else None
+    return group is not None and any(button in seen for button in group.buttons())
 
 
 def test_escape_is_the_harmless_way(made: Made, qtbot: QtBot) -> None:
@@ -175,6 +181,45 @@ def test_a_password_is_hidden_until_it_is_asked_to_be_shown(made: Made, qtbot: Q
     assert dialog.give.isEnabled()
     dialog.reject()
     assert dialog.field.text() == ""
+
+
+@pytest.mark.parametrize("checked", [True, False])
+def test_a_password_is_remembered_only_where_it_was_asked_for(
+    made: Made, qtbot: QtBot, checked: bool
+) -> None:
+    dialog = PasswordDialog(made()._look, "Password of me@proxy:22: ", made(), keyring=True)
+    dialog.open()
+    assert not dialog.remember.isChecked()
+    assert "Otherwise kept in memory until BranchLab ends" in said(dialog)
+    dialog.field.setText("s3cret")
+    if checked:
+        qtbot.keyClick(dialog.remember, Qt.Key.Key_Space)
+    dialog.give.click()
+    assert dialog.answer == "s3cret"
+    assert isinstance(dialog.answer, Remembered) == checked
+
+
+def test_without_a_keyring_the_box_is_off_and_the_dialog_says_where_it_is(made: Made, qtbot: QtBot) -> None:
+    dialog = PasswordDialog(made()._look, "Password of me@proxy:22: ", made())
+    dialog.open()
+    assert dialog.remember.isVisible()
+    assert not dialog.remember.isEnabled()
+    assert "No system keyring answers on this machine: kept in memory until BranchLab ends" in said(dialog)
+    dialog.reject()
+
+
+def test_what_is_good_once_cannot_be_remembered(made: Made, qtbot: QtBot) -> None:
+    dialog = PasswordDialog(
+        made()._look, "proxy (me@proxy:22) asks: Verification code: ", made(), keyring=True
+    )
+    dialog.open()
+    assert not dialog.remember.isVisible()
+    assert "Used once, and not kept" in said(dialog)
+    dialog.reject()
+
+
+def said(dialog: PasswordDialog) -> str:
+    return " ".join(label.text() for label in dialog.findChildren(Label))
 
 
 # the key of a host ----------------------------------------------------------------------------------------------

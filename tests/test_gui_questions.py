@@ -23,10 +23,11 @@ from test_gui_window import FOREVER_MS, HOSTS, made, ran
 from gui import app
 from gui.agreement import AgreementDialog
 from gui.dialogs import Dialog, Shade
+from gui.doable import doable
 from gui.doors import Doors
 from gui.host_key import HostKeyDialog
 from gui.main_window import LAB, RUN, MainWindow
-from gui.password import PasswordDialog
+from gui.password import NotRememberedDialog, PasswordDialog
 from gui.person import Person
 from gui.widgets.basic import Label
 from lab import store
@@ -409,6 +410,7 @@ class Keeper:
         if given != self.right[host.name]:
             passwords.refused(host.ssh)
             raise PasswordRefused("sudo did not take the password", host=host.name)
+        passwords.right(host.ssh)
 
 
 @pytest.fixture
@@ -443,6 +445,68 @@ def test_a_wrong_password_is_told_and_asked_again_a_right_one_is_kept(
     with qtbot.waitSignal(window.finished, timeout=FOREVER_MS):
         window.start_run(small())  # the session knows them
     assert not shown(window)
+    qtbot.waitUntil(lambda: not window._jobs, timeout=FOREVER_MS)
+
+
+@pytest.mark.parametrize("takes", [True, False])
+def test_only_a_right_password_goes_into_the_keyring_and_a_keyring_that_refuses_is_told(
+    made: Made, qtbot: QtBot, no_keyring: None, monkeypatch: pytest.MonkeyPatch, takes: bool
+) -> None:
+    from lab import credentials
+
+    kept: dict[str, str] = {}
+    asked_in: set[str] = set()
+
+    def there() -> bool:
+        asked_in.add(threading.current_thread().name)
+        return True
+
+    def store(name: str, secret: str) -> bool:
+        if takes:
+            kept[name] = secret
+        return takes
+
+    monkeypatch.setattr(credentials, "keyring_there", there)
+    monkeypatch.setattr(credentials, "store", store)
+    window = secretive(made, Keeper(proxy="p", server="s"), Hosts())
+    window.start_run(small())
+    for text, remembered in (("wrong", True), ("p", True), ("s", False)):
+        dialog = asked(qtbot, window, PasswordDialog)
+        dialog.remember.setChecked(remembered)
+        typed(qtbot, dialog, text)
+        gone(qtbot, window, dialog)
+        if text == "p" and not takes:
+            told = asked(qtbot, window, NotRememberedDialog)
+            assert "is kept in memory" in " ".join(label.text() for label in told.findChildren(Label))
+            qtbot.keyClick(told, Qt.Key.Key_Return)
+    with qtbot.waitSignal(window.finished, timeout=FOREVER_MS):
+        pass
+    (proxy,) = (host.ssh for host in SUDO.hosts if host.name == "proxy")
+    assert kept == ({f"sudo {proxy}": "p"} if takes else {})
+    assert threading.main_thread().name not in asked_in
+    qtbot.waitUntil(lambda: not window._jobs, timeout=FOREVER_MS)
+
+
+@pytest.mark.parametrize(
+    ("names", "title"),
+    [
+        (("sudo a@h:22", "key /k"), "2 passwords taken out of the system keyring."),
+        (("key /k",), "1 password taken out of the system keyring."),
+        ((), "No passwords were remembered."),
+        (None, "No system keyring answers on this machine, so nothing is remembered."),
+    ],
+)
+def test_remembered_passwords_are_forgotten_from_the_list_of_actions(
+    made: Made, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch, names: tuple[str, ...] | None, title: str
+) -> None:
+    from lab import credentials
+
+    monkeypatch.setattr(credentials, "forget", lambda: names)
+    window = made()
+    (action,) = (one for one in doable(window) if one.name == "Forget remembered passwords")
+    action.do()
+    qtbot.waitUntil(window._banner.isVisible, timeout=FOREVER_MS)
+    assert window._banner._title.text() == title
     qtbot.waitUntil(lambda: not window._jobs, timeout=FOREVER_MS)
 
 

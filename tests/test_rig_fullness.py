@@ -282,6 +282,22 @@ def test_each_kind_is_told_what_it_needs_by_the_agent_that_may(
     assert agent(proxy).args("cache.list")[:1] == ([] if by_root else [told])
 
 
+@pytest.mark.parametrize(
+    ("kind", "origin", "asked"),
+    [
+        ("squid", "http://198.51.100.1:80/svn/", ["http://198.51.100.1:80/svn/branchlab-may-purge"]),
+        ("squid", "http://2001:db8::1:8080/svn/", ["http://[2001:db8::1]:8080/svn/branchlab-may-purge"]),
+        ("nginx-proxy-cache", "http://198.51.100.1:80/svn/", None),
+    ],
+)
+def test_only_squid_is_asked_whether_a_purge_is_let_and_of_nothing(
+    kind: str, origin: str, asked: list[str] | None
+) -> None:
+    proxy = connected("proxy", Role.PROXY, {"cache.purge": lambda args: {}}, url="http://192.0.2.7:3128")
+    Fullness(proxy, Cache(kind=kind, folder="/n"), origin, lambda operation, stop: None).try_purge(Stop())
+    assert [args["urls"] for args in root(proxy).args("cache.purge")] == ([asked] if asked else [])
+
+
 @pytest.mark.parametrize("kind", ["folder", "command"])
 def test_where_objects_have_no_urls_all_that_appears_is_the_list(kind: str) -> None:
     cached = Cached()
@@ -371,3 +387,30 @@ def test_an_address_of_ipv6_is_known_with_and_without_its_brackets(address: str)
     cache = Cache(kind="apache-disk", folder="/var/cache/lab")
     found, others = Fullness(proxy, cache, "http://2001:db8::1:80/svn/", lambda *_: None).standing(Stop())
     assert (set(found), others) == ({"/svn/a"}, 0)
+
+
+def test_what_is_added_takes_nothing_out_whoever_brought_it_in(world: World) -> None:
+    world.cached.store[url(GET[0])] = 5  # a colleague's
+    world.cached.store[url("svn/other")] = 7
+    learnt = world.fullness.add("get", Stop())
+    assert (learnt.objects, learnt.others) == (150, 1)
+    assert world.fullness.keys("get") == set(GET)
+    assert world.cached.keys() == {*GET, "svn/other"}
+    assert "cache.purge" not in {verb for verb, _ in world.agent.asked}
+    world.fullness.refuse_empty("get")
+
+
+def test_a_cache_that_keeps_nothing_is_said_with_the_likely_reasons(world: World) -> None:
+    world.cached.too_large = set(GET)
+    assert world.fullness.add("get", Stop()).objects == 0
+    with pytest.raises(TrialFailed, match="nothing that get needs is in the cache") as failed:
+        world.fullness.refuse_empty("get")
+    assert "too small" in failed.value.advice
+
+
+def test_only_what_may_go_is_taken_out_of_what_is_there() -> None:
+    world = made(ours=Ours(keys=set(GET[:5])))
+    for key in (*GET[:3], GET[9]):
+        world.cached.store[url(key)] = 5
+    assert world.fullness.take_out({*GET[:5], GET[9]}, Stop()) == 3
+    assert world.cached.keys() == {GET[9]}

@@ -33,7 +33,7 @@ both = pytest.mark.parametrize(
     "engine",
     [pytest.param("squid", marks=[needs_squid, lab]), pytest.param("nginx", marks=[needs_nginx, lab])],
 )
-KINDS = {"squid": "squid", "nginx": "nginx-proxy-cache"}
+KINDS = {"squid": "squid", "nginx": "nginx-proxy-cache", "apache": "apache-disk"}
 
 
 @pytest.fixture(scope="module")
@@ -558,6 +558,43 @@ def _raw(port: int, request: str) -> int:
 
 
 @EVERY
+def test_a_server_given_by_name_is_found_as_the_host_finds_it(proxy: Running, folder: Path) -> None:
+    """By its table of hosts here: no DNS server has a say in `localhost`."""
+    service.stop(proxy.args(), proxy.promises.call())
+    given = {**options(proxy.engine, folder, proxy.origin), "origins": ["127.0.0.1", "localhost"]}
+    service.start(proxy.args(port=proxy.port, options=given), proxy.promises.call())
+    named = f"localhost:{proxy.origin}"
+    ask = f"GET http://{named}/plain/1 HTTP/1.1\r\nHost: {named}\r\n"
+    assert _raw(proxy.port, ask) == 200
+    (found,) = proxy.listed(1).values()
+    assert found["url"].rstrip("?") == f"http://{named}/plain/1"
+    assert _raw(proxy.port, ask) == 200
+    assert proxy.asked == ["/plain/1"]
+    assert proxy.counts(2)["hits"] == 1
+    assert _raw(proxy.port, f"GET http://ip6-{named}/no HTTP/1.1\r\nHost: ip6-{named}\r\n") not in (200, 502)
+
+
+def test_a_name_without_an_address_is_refused_by_nginx(monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(Refused, match=r"nowhere\.invalid has no address on this host") as refused:
+        nginx.text(asked("nginx", origins=["nowhere.invalid"]), None)
+    assert refused.value.kind == "missing"
+
+    def told(*addresses: str) -> str:
+        found = [(0, 0, 0, "", (address, 0)) for address in addresses]
+        monkeypatch.setattr(socket, "getaddrinfo", lambda *_, **__: found)
+        return nginx.text(asked("nginx", origins=["svn.example.com"]), None)
+
+    text = told("2001:db8::1", "198.51.100.1", "2001:db8::1", "fe80::1%eth0")
+    assert (
+        "upstream lab_origin_2 { server [2001:db8::1]:8080 max_fails=0;"
+        " server 198.51.100.1:8080 max_fails=0 backup; }" in text
+    )
+    assert '"http://svn.example.com:8080/" lab_origin_2;' in text
+    with pytest.raises(Refused, match="only link-local addresses"):
+        told("fe80::1%eth0")
+
+
+@EVERY
 def test_a_proxy_goes_to_the_server_and_nowhere_else_however_it_is_asked(proxy: Running) -> None:
     here = f"127.0.0.1:{proxy.origin}"
     assert _raw(proxy.port, f"GET http://{here}/yes HTTP/1.1\r\nHost: {here}\r\n") == 200
@@ -602,7 +639,7 @@ def test_an_origin_of_ipv6_is_reached_by_its_address(engine: str, folder: Path) 
         server.asked = []  # type: ignore[attr-defined]
         threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
         one = Running(engine, folder, free_port(PROXY), server.server_port, [])
-        given = {**options(engine, folder, one.origin), "origins": ["192.0.2.1", "::1", "svn.example.com"]}
+        given = {**options(engine, folder, one.origin), "origins": ["192.0.2.1", "::1"]}
         service.start(one.args(port=one.port, options=given), one.promises.call())
         try:
             place = f"[::1]:{one.origin}"

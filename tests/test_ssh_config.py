@@ -211,3 +211,20 @@ def test_nothing_is_read_into_options_of_ssh() -> None:
     for name in ("-oProxyCommand=x", "-x"):
         with pytest.raises(BadInput):
             target.resolve(Host(name="x", role=Role.CLIENT, ssh=name))
+
+
+def test_names_without_patterns_are_found_in_included_files_too(tmp_path: Path) -> None:
+    inner = tmp_path / "conf.d"
+    inner.mkdir()
+    (inner / "a").write_text("Host far-1 *.far !far-2\n  Include other\nMatch host x\n")
+    (inner / "b").write_text('host=far-3 far-1 # again\nHost "with blank"\n')
+    path = tmp_path / "config"
+    path.write_text(f"Host near\n  User x\nInclude {inner}/*\nHost last\nHost *\n")
+    assert config.names(path) == ("near", "far-1", "far-3", "with blank", "last")
+    assert config.names(tmp_path / "none") == ()
+    path.write_text(f"Host a\nInclude {path}\n")
+    with pytest.raises(BadInput, match="too deep"):
+        config.names(path)
+    path.write_text('Host "a\n')
+    with pytest.raises(BadInput, match="config:1"):
+        config.names(path)

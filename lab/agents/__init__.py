@@ -435,7 +435,12 @@ class Lease:
     @property
     def alive(self) -> bool:
         """True while the last renewal is younger than the lease and none was refused."""
-        return self.trouble is None and time.monotonic() - self._renewed < self.lease_s
+        return self.trouble is None and self.left_s > 0
+
+    @property
+    def left_s(self) -> float:
+        """How long the change would stay, in seconds, if the lease were not renewed any more."""
+        return max(0.0, self.lease_s - (time.monotonic() - self._renewed))
 
     def check(self) -> None:
         """Raise what ended the lease, if anything did."""

@@ -10,24 +10,27 @@ import click
 from lab import asking
 from lab.asking import Declined, Question
 from lab.cli.plain import plain
-from lab.model import Experiment
 
 
 def agreed(
-    experiment: Experiment, look: Callable[[], Sequence[Question]], given: frozenset[str] | None
+    may: Sequence[str],
+    look: Callable[[], Sequence[Question]],
+    given: frozenset[str] | None,
+    command: str = "run",
 ) -> frozenset[str]:
     """The kinds that were agreed to: `given` beforehand, else (None) what a person at the terminal says.
+
+    `may` are the kinds that could be asked, `command` is what would do it.
 
     Raises Declined where nobody agreed; before any host is asked, if there is nobody who could. What `look`
     raises comes through.
     """
     if given is not None:
-        asking.refuse_unanswered(look(), given)
+        asking.refuse_unanswered(look(), given, command)
         return given
-    may = asking.possible(experiment)
     if may and not somebody_there():
         raise Declined(
-            "nobody is at the terminal to be asked whether this run may touch other people's work",
+            f"nobody is at the terminal to be asked whether this {command} may touch other people's work",
             advice=f"Say beforehand what it may: {asking.flag(may)}"
             f" (or fewer; {asking.flag([])}: run only if nothing has to be asked).",
         )

@@ -11,13 +11,16 @@ from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from lab.asking import Question
 from lab.credentials import Passwords
 from lab.errors import HostLacks
 from lab.model import Experiment, Lab
 from lab.testbed import Testbed
+
+if TYPE_CHECKING:
+    from lab.hands import Hands
 
 
 class Checked(Protocol):
@@ -46,6 +49,10 @@ class Checked(Protocol):
     @property
     def grade(self) -> str:
         """ok, warn or trouble."""
+
+    @property
+    def asks(self) -> str:
+        """The kind of what a run would have to be agreed to; empty where it is nothing of the sort."""
 
 
 class Told(Protocol):
@@ -120,14 +127,25 @@ def _machines(lab: Lab, agreed: frozenset[str]) -> Testbed:
     return Machines(lab, _drivers(), passwords=_signed_in(lab), agreed=agreed)
 
 
-def _check(lab: Lab, experiment: Experiment | None) -> Sequence[Checked]:
+def _hands(lab: Lab, experiment: Experiment | None) -> Hands:
+    from lab import hands
+
+    named = experiment is not None and (experiment.user or any(host.user for host in lab.hosts))
+    known = _entered(lab, experiment) if experiment is not None and named else _signed_in(lab)
+    return hands.Hands(lab, experiment, _drivers(), passwords=known)
+
+
+def _check(lab: Lab, experiments: Sequence[Experiment]) -> Sequence[Checked]:
     from lab import machines
+    from lab.cli import passwords
 
-    def enter() -> None:
-        if experiment is not None:
-            _entered(lab, experiment)
+    known = _signed_in(lab)
 
-    found: Sequence[Checked] = machines.check(lab, experiment, _signed_in(lab), _drivers(), entering=enter)
+    def enter(experiment: Experiment) -> None:
+        passwords.entered(lab, experiment, known, _drivers())
+
+    first, also = (experiments[0], experiments[1:]) if experiments else (None, ())
+    found: Sequence[Checked] = machines.check(lab, first, known, _drivers(), entering=enter, also=also)
     return found
 
 
@@ -246,7 +264,8 @@ class Parts:
     own: Callable[[Lab], bool] = _own
     look: Callable[[Lab, Experiment], tuple[Question, ...]] = _look
     testbed: Callable[[Lab, frozenset[str]], Testbed] = _machines
-    check: Callable[[Lab, Experiment | None], Sequence[Checked]] = _check
+    hands: Callable[[Lab, Experiment | None], Hands] = _hands
+    check: Callable[[Lab, Sequence[Experiment]], Sequence[Checked]] = _check
     left: Callable[[Lab], Sequence[Checked]] = _left
     commands: Callable[[Lab, Experiment], Mapping[str, Sequence[str | Sequence[str]]]] = _commands
     changes: Callable[[Lab, Experiment, str], str] = _changes

@@ -8,11 +8,17 @@ from pathlib import Path
 
 import click
 
+from lab import credentials
 from lab.cli import agreeing
+from lab.cli.plain import plain
 from lab.credentials import Offered, Passwords
 from lab.errors import BadInput, HostTrouble
 from lab.model import Experiment, Host, Lab
 
+IN_MEMORY = "it is kept in memory until BranchLab ends"
+NO_KEYRING = (
+    f"no system keyring answers here, so nothing is remembered: a password is asked for, and {IN_MEMORY}"
+)
 TRIES = 3
 """So often a person may type a password for one host; each wrong one is told."""
 
@@ -30,6 +36,7 @@ def signed_in(lab: Lab, *, root: bool = True) -> Passwords:
                 # A lab of this machine: its keys are in the profile, and nobody has a password.
                 if host.root in ("sudo", "doas") or not host.ssh.startswith("unix:"):
                     _signed_in(host, passwords, root)
+                    _offer(passwords)
     return passwords
 
 
@@ -45,7 +52,8 @@ def entered(lab: Lab, experiment: Experiment, passwords: Passwords, drivers: Pat
     with passwords.asking(_ask if there else None, _accepted if there else None):
         for attempt in range(TRIES):
             try:
-                return machines.signed_in(lab, experiment, passwords, drivers)
+                machines.signed_in(lab, experiment, passwords, drivers)
+                return _offer(passwords)
             except RepositoryPasswordRefused as error:
                 if attempt == TRIES - 1 or not there:
                     raise
@@ -68,6 +76,32 @@ def _signed_in(host: Host, passwords: Passwords, root: bool) -> None:
         except (HostTrouble, BadInput):
             return None  # what follows meets the same, and knows what it means
     return None
+
+
+def _offer(passwords: Passwords) -> None:
+    """Ask whether what was typed, and was right, is to be kept in the keyring; not where there is none."""
+    for one in passwords.taken():
+        if not credentials.keyring_there():
+            continue
+        click.echo(plain(f"Remember {one.what} in the system keyring? Type yes [no]: "), err=True, nl=False)
+        if sys.stdin.readline().strip().lower() == "yes" and not passwords.remember(one.target, one.kind):
+            click.echo(f"The keyring did not take it: {IN_MEMORY}.", err=True)
+
+
+def forgotten() -> str:
+    """Take out of the keyring whatever BranchLab put there; what that was, in lines for people."""
+    gone = credentials.forget()
+    if gone is None:
+        return NO_KEYRING
+    return "\n".join(f"forgotten: {name}" for name in gone) or "nothing was remembered"
+
+
+def remembered() -> str:
+    """The names of what BranchLab put into the keyring, a line each."""
+    names = credentials.remembered()
+    if names is None:
+        return NO_KEYRING
+    return "\n".join(names) or "nothing is remembered"
 
 
 def _ask(question: str) -> str | None:

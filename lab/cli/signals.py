@@ -21,8 +21,14 @@ _END = b"\0"
 
 
 @contextmanager
-def asking(stop: Stop, say: Callable[[str], None]) -> Iterator[None]:
+def asking(
+    stop: Stop,
+    say: Callable[[str], None],
+    stopping: str = "stopping: the trial under way is given up, and the hosts are taken back",
+) -> Iterator[None]:
     """Inside, the first of these signals asks `stop`; a second Ctrl-C gives a hint, a third ends the process.
+
+    `stopping` is said at the first.
 
     For the main thread; elsewhere it does nothing.
     """
@@ -33,7 +39,9 @@ def asking(stop: Stop, say: Callable[[str], None]) -> Iterator[None]:
     # the signal goes into a pipe, and a thread of its own asks.
     heard, heard_write = os.pipe()
     os.set_blocking(heard_write, False)
-    listener = threading.Thread(target=_listen, args=(heard, stop, say), daemon=True, name="signals")
+    listener = threading.Thread(
+        target=_listen, args=(heard, stop, say, stopping), daemon=True, name="signals"
+    )
     before = {number: signal.signal(number, _noted) for number in _wanted()}
     old_wakeup = signal.set_wakeup_fd(heard_write, warn_on_full_buffer=False)
     listener.start()
@@ -90,7 +98,7 @@ def _noted(number: int, frame: FrameType | None) -> None:
     """Handled where the pipe is read."""
 
 
-def _listen(heard: int, stop: Stop, say: Callable[[str], None]) -> None:
+def _listen(heard: int, stop: Stop, say: Callable[[str], None], stopping: str) -> None:
     interrupts = 0
     try:
         while numbers := os.read(heard, 64):
@@ -102,7 +110,7 @@ def _listen(heard: int, stop: Stop, say: Callable[[str], None]) -> None:
                 asked_before = stop.requested
                 stop.request()
                 if not asked_before:
-                    say("stopping: the trial under way is given up, and the hosts are taken back")
+                    say(stopping)
                 elif number == signal.SIGINT:
                     interrupts += 1
                     if interrupts > 1:

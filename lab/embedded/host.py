@@ -55,11 +55,12 @@ def _make_files_private(plan: LabPlan, host: HostPlan) -> None:
     for name, mode in (("sshd", 0o755), ("lock", 0o1777)):
         Path("/run", name).mkdir()
         Path("/run", name).chmod(mode)
-    for name in ("hosts", "group"):
-        kernel.bind(Path(plan.folder) / name, Path("/etc") / name)
-    kernel.bind(Path(host.folder) / "passwd", Path("/etc/passwd"))
+    own = {name: Path(plan.folder, name) for name in ("hosts", "group")}
+    own["passwd"] = Path(host.folder, "passwd")
     if os.geteuid() == 0:
-        kernel.bind(Path(plan.folder) / "shadow", Path("/etc/shadow"))
+        own["shadow"] = Path(plan.folder, "shadow")
+    _own_etc(own)
+    if os.geteuid() == 0:
         for log in ("wtmp", "btmp", "lastlog"):  # logins to the lab are not logins to this machine
             if Path("/var/log", log).exists():
                 kernel.bind(Path("/dev/null"), Path("/var/log", log))
@@ -74,6 +75,29 @@ def _make_files_private(plan: LabPlan, host: HostPlan) -> None:
     # /sys/class/net shows the namespace in which it was mounted. Some containers forbid it; then it is stale.
     with contextlib.suppress(OSError):
         kernel.mount("sysfs", Path("/sys"), "sysfs", kernel.MS_NOSUID | kernel.MS_NODEV | kernel.MS_NOEXEC)
+
+
+def _own_etc(own: dict[str, Path]) -> None:
+    """An /etc of the host's own, read-only at its top: the machine's, but for these files.
+
+    Files bound over the machine's own would be gone with the next user that somebody adds: useradd renames a new
+    file over the old one, and the kernel then takes away whatever is mounted there, in every namespace.
+    """
+    made = Path("/run/etc")
+    made.mkdir()
+    flags = kernel.MS_NOSUID | kernel.MS_NODEV
+    kernel.mount("tmpfs", made, "tmpfs", flags, "mode=755")
+    for name in {item.name for item in Path("/etc").iterdir()} | own.keys():
+        item, place = own.get(name, Path("/etc", name)), made / name
+        with contextlib.suppress(FileNotFoundError):  # what somebody just removed, such as useradd's locks
+            if item.is_symlink():
+                place.symlink_to(item.readlink())
+                continue
+            place.mkdir() if item.is_dir() else place.touch()
+            kernel.bind(item, place)
+    kernel.mount("tmpfs", made, "tmpfs", flags | kernel.MS_REMOUNT | kernel.MS_RDONLY)
+    kernel.mount(str(made), Path("/etc"), "", kernel.MS_MOVE)
+    made.rmdir()
 
 
 def _join_network(host: HostPlan) -> None:

@@ -14,10 +14,14 @@ CLONE_NEWNS = 0x00020000
 CLONE_NEWUTS = 0x04000000
 CLONE_NEWNET = 0x40000000
 
+MS_RDONLY = 0x1
 MS_NOSUID = 0x2
 MS_NODEV = 0x4
 MS_NOEXEC = 0x8
+MS_REMOUNT = 0x20
 MS_BIND = 0x1000
+MS_MOVE = 0x2000
+MS_REC = 0x4000
 
 _SIOCETHTOOL = 0x8946
 # ETHTOOL_S... of linux/ethtool.h. TSO, scatter-gather and checksums depend on one another; this order leaves
@@ -46,8 +50,9 @@ def mount(source: str, target: Path, kind: str, flags: int = 0, options: str = "
 
 
 def bind(source: Path, target: Path) -> None:
-    """Show `source` (a file or folder) at `target` as well. Raises OSError."""
-    mount(str(source), target, "", MS_BIND)
+    """Show `source` (a file, or a folder with all that is mounted in it) at `target` as well. Raises OSError."""
+    # What was mounted by a namespace with more rights must be shown as well, or the kernel refuses.
+    mount(str(source), target, "", MS_BIND | MS_REC)
 
 
 def offloads_off(device: str) -> None:

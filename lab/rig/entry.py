@@ -175,6 +175,8 @@ def try_proxy(client: Connected, passing: Entry, url: str, at: tuple[str, int], 
     ways = word["headers"].get("proxy-authenticate", "").lower()
     if word["status"] == 407 and "basic" in ways:
         raise passing.refuse(tried=f"GET {url} through it, from {client.name}")
+    if word["status"] != 407:
+        passing.passwords.right(passing.target, passing.kind)
 
 
 def of(experiment: Experiment, url: str, server: str, passwords: Passwords | None) -> Entry:

@@ -16,6 +16,8 @@ from lab.rig.hosts import Connected
 from lab.rig.scratch import PROXY_PORT
 from lab.stop import Stop
 
+NEVER = "branchlab-may-purge"
+"""A name that no repository has: to ask whether a purge is let, of nothing."""
 CHUNK = 2000
 """Names of objects per purge request, so that a message stays far below the protocol's limit."""
 
@@ -105,6 +107,10 @@ class Fullness:
         """How many objects 100 % is for this operation."""
         return len(self._full[operation])
 
+    def keys(self, operation: str) -> frozenset[str]:
+        """The objects that 100 % is for this operation, as the cache names them."""
+        return frozenset(self._full[operation])
+
     def known(self, operation: str) -> bool:
         """True once 100 % was made for this operation."""
         return operation in self._full
@@ -140,6 +146,27 @@ class Fullness:
         list_of = self._filler[operation]
         others = len(present) - len(self._of_ours(present))
         return Learnt(list_of, len(self._full[operation]), self._sizes[list_of], others)
+
+    def add(self, operation: str, stop: Stop) -> Learnt:
+        """Bring in what `operation` needs and is not there, and take nothing out, whoever brought it in.
+
+        For objects that are good whoever asked for them: of a repository that stays the same. Where these have no
+        URLs, everything that is there then counts.
+        """
+        asked = self._filled(operation, stop)
+        present = self._present(stop)
+        listed = {key: one for key, one in present.items() if asked is None or _path(one["url"]) in asked}
+        self._full[operation] = {key: one["url"] for key, one in sorted(listed.items())}
+        self._filler[operation] = operation
+        self._sizes[operation] = sum(one["bytes"] for one in listed.values())
+        return Learnt(operation, len(listed), self._sizes[operation], len(present) - len(listed))
+
+    def take_out(self, keys: Collection[str], stop: Stop) -> int:
+        """Purge those of these objects that are there and may be taken out; how many these were."""
+        present = self._of_ours(self._present(stop))
+        gone = {key: one for key, one in present.items() if key in keys}
+        self._purge(gone, stop)
+        return len(gone)
 
     def _filled(self, operation: str, stop: Stop) -> frozenset[str] | None:
         """Fill the cache; what was asked for, as `_path` writes it, or None if that is not known."""
@@ -197,15 +224,25 @@ class Fullness:
             advice='nginx keeps the URL with its usual proxy_cache_key "$scheme$proxy_host$request_uri".',
         )
 
+    def refuse_empty(self, operation: str) -> None:
+        """Raise TrialFailed where nothing is in the cache of what `operation` needs, although it was filled."""
+        if not self._full[operation]:
+            raise self._missing(f"nothing that {operation} needs is in the cache after a fill")
+
     def _refuse_missing(self, missing: list[str]) -> None:
         if missing:
-            raise TrialFailed(
-                f"{len(missing)} objects are not in the cache after a fill, e.g. {', '.join(missing[:3])}",
-                host=self._host,
-                tried="ran the operation through the proxy with the limit lifted, then listed the cache",
-                advice="Likely reasons: the cache is for another port, its largest file is too small, reading"
-                " needs a password, the address is https, or the server forbids storing.",
+            raise self._missing(
+                f"{len(missing)} objects are not in the cache after a fill, e.g. {', '.join(missing[:3])}"
             )
+
+    def _missing(self, text: str) -> TrialFailed:
+        return TrialFailed(
+            text,
+            host=self._host,
+            tried="ran the operation through the proxy with the limit lifted, then listed the cache",
+            advice="Likely reasons: the cache is for another port, its largest file is too small, reading"
+            " needs a password, the address is https, the server forbids storing, or the disk of the cache is full.",
+        )
 
     def standing(self, stop: Stop) -> tuple[dict[str, dict[str, Any]], int]:
         """What is in the cache now: by key all that a run may purge, and how many objects there are of others."""
@@ -220,6 +257,15 @@ class Fullness:
                 stop.check()
             self._others = (listing.result or {}).get("others", 0)
         return found, others + self._others
+
+    def try_purge(self, stop: Stop) -> None:
+        """Ask for something of the origin that is in no cache to be purged. Raises AgentRefused where that is not let.
+
+        Only Squid has a say in it; the other kinds are folders, and listing them tells.
+        """
+        if self._where["kind"] == "squid":
+            asked = {**self._where, "urls": [f"{_bracketed(self.origin)}{NEVER}"]}
+            self._agent.ask("cache.purge", asked, timeout_s=240, stop=stop)
 
     def _present(self, stop: Stop) -> dict[str, dict[str, Any]]:
         return self.standing(stop)[0]
@@ -240,6 +286,14 @@ def _path(url: str) -> str:
 def _bare(url: str) -> str:
     """Squid and nginx write an IPv6 address with its brackets, Apache and `Workplace.origin` without."""
     return url.replace("[", "").replace("]", "")
+
+
+def _bracketed(origin: str) -> str:
+    """The same with the brackets of an IPv6 address."""
+    scheme, _, rest = origin.partition("://")
+    authority, slash, path = rest.partition("/")
+    host, _, port = authority.rpartition(":")
+    return f"{scheme}://[{host}]:{port}{slash}{path}" if ":" in host else origin
 
 
 def _where(cache: Cache, proxy: Connected) -> dict[str, Any]:

@@ -22,9 +22,6 @@ from lab.stop import Stop
 
 log = logging.getLogger(__name__)
 
-LEASE_S = 30.0
-"""How long a change on a host outlives the last sign of life of BranchLab, in seconds."""
-
 
 @dataclass(slots=True)
 class Connected:
@@ -108,7 +105,7 @@ def connected(
     lab: Lab,
     stop: Stop,
     *,
-    lease_s: float | None = LEASE_S,
+    lease_s: float | None,
     owned_by: Mapping[str, str] | None = None,
     passwords: Passwords | None = None,
 ) -> Iterator[tuple[Connected, ...]]:
@@ -247,7 +244,7 @@ def rooted(connection: ssh.Connection, agent: Agent, passwords: Passwords) -> Ag
     """The privileged agent of a host whose ordinary one runs. Raises what `agents.started` raises."""
     target, host = str(connection.target), connection.host
     try:
-        return agents.started(
+        started = agents.started(
             connection,
             privileged=True,
             root=host.root,
@@ -257,6 +254,8 @@ def rooted(connection: ssh.Connection, agent: Agent, passwords: Passwords) -> Ag
     except agents.PasswordRefused:
         passwords.refused(target)
         raise
+    passwords.right(target)
+    return started
 
 
 TOOLS: dict[Role, list[str]] = {

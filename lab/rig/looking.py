@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any
 
 from lab import recipes, units
 from lab.asking import Question
 from lab.credentials import Passwords
 from lab.errors import AgentRefused, BadInput
-from lab.model import Experiment, Lab, Role
+from lab.model import Experiment, Host, Lab, Line, Role
 from lab.rig import checking, peers, planning
 from lab.rig.fullness import Fullness
 from lab.rig.hosts import Connected, connected, only
@@ -46,28 +47,33 @@ def look(
         workplace = Workplace(hosts, experiment, driver, passwords)
         workplace.look(stop)
         _refuse_rootless(hosts, experiment)
-        # As if it had been agreed to: only what no agreement can help is refused here.
         line = HeldLine(hosts, replace=True, place=lab.place)
-        line.refuse(experiment.lines, stop)
-        peers.refuse(peers.look(hosts, stop), hosts, line.place)
-        found: list[Question] = []
-        if any(wanted.limited or wanted.delayed for wanted in experiment.lines):
-            found += connections(line, line.others(hosts, stop, workplace.own_ports))
-            standing = line.standing(stop)
-            found += queues(standing)
-            if remember:
-                _shown_queues.update((one.host.ssh, "") for one in line.holders)
-                _shown_queues.update((_ssh(line, one), one.mark) for one in standing)
+        found = _felt(line, hosts, experiment.lines, workplace.own_ports, stop, remember=remember)
         if any(state.enabled for state in experiment.states):
             proxy = only(hosts, Role.PROXY)
             refuse_taken(proxy)
-            if proxy.host.cache is not None and not fills_alone(lab):
+            if proxy.host.cache is not None and not fills_alone(proxy.host):
                 looked = Fullness(proxy, proxy.host.cache, workplace.origin, never_filled)
                 objects = unasked(looked, proxy, stop)
+                if not proxy.host.services:
+                    looked.try_purge(stop)
                 found += purge(looked, proxy, objects)
                 if remember:
                     _shown[looked.place] = frozenset(objects.keys)
     return tuple(found)
+
+
+def line(lab: Lab, lines: Sequence[Line], passwords: Passwords) -> tuple[Question, ...]:
+    """What has to be agreed to before one of these lines is held here, without a run: connections, then queues.
+
+    What was found is kept as by `look`, and it raises the same.
+    """
+    stop = Stop()
+    with connected(lab, stop, lease_s=None, passwords=passwords) as hosts:
+        for one in hosts:
+            checking.refuse_held(one)
+        held = HeldLine(hosts, replace=True, place=lab.place)
+        return tuple(_felt(held, hosts, lines, (), stop, remember=True))
 
 
 def look_at_own(lab: Lab, experiment: Experiment, driver: Driver, passwords: Passwords) -> None:
@@ -83,13 +89,12 @@ def look_at_own(lab: Lab, experiment: Experiment, driver: Driver, passwords: Pas
             refuse_taken(only(hosts, Role.PROXY))
 
 
-def fills_alone(lab: Lab) -> bool:
+def fills_alone(proxy: Host) -> bool:
     """True where the cache is that of a proxy of BranchLab's own: only runs of it can have brought in what is there.
 
     Its agent makes and takes no folder but one that it made itself.
     """
-    proxies = lab.having(Role.PROXY)
-    return bool(proxies and proxies[0].services and proxies[0].cache and proxies[0].cache.folder)
+    return bool(proxy.services and proxy.cache and proxy.cache.folder)
 
 
 def refuse_taken(proxy: Connected) -> None:
@@ -106,6 +111,27 @@ def refuse_taken(proxy: Connected) -> None:
                 host=proxy.name,
                 advice=f'Name one that is not there yet, such as "{entry["path"]}/branchlab".',
             )
+
+
+def _felt(
+    line: HeldLine,
+    hosts: Sequence[Connected],
+    lines: Sequence[Line],
+    own_ports: Sequence[int],
+    stop: Stop,
+    *,
+    remember: bool,
+) -> list[Question]:
+    # As if it had been agreed to: only what no agreement can help is refused here.
+    line.refuse(lines, stop)
+    peers.refuse(peers.look(hosts, stop), hosts, line.place)
+    if not any(wanted.limited or wanted.delayed for wanted in lines):
+        return []
+    standing = line.standing(stop)
+    if remember:
+        _shown_queues.update((one.host.ssh, "") for one in line.holders)
+        _shown_queues.update((_ssh(line, one), one.mark) for one in standing)
+    return [*connections(line, line.others(hosts, stop, own_ports)), *queues(standing)]
 
 
 def not_shown(line: HeldLine, standing: Sequence[Standing]) -> tuple[Standing, ...]:
@@ -168,10 +194,20 @@ def unasked(fullness: Fullness, proxy: Connected, stop: Stop) -> Unasked:
     try:
         found, others = fullness.standing(stop)
     except AgentRefused as error:
-        if error.kind == "missing" and proxy.host.services:
+        if still_to_make(error, proxy):
             return Unasked()
         raise
     return Unasked(tuple(one for one in found.values() if not fullness.ours.has(one)), others)
+
+
+def still_to_make(error: AgentRefused, proxy: Connected) -> bool:
+    """True where a cache is missing because BranchLab's own proxy makes it when it is first started."""
+    return error.kind == "missing" and bool(proxy.host.services)
+
+
+def names(urls: Iterable[str]) -> tuple[str, ...]:
+    """Ten of these objects by name, each one harmless line."""
+    return tuple(_printable(url) for url in islice(urls, NAMED))
 
 
 def purge(fullness: Fullness, proxy: Connected, found: Unasked) -> tuple[Question, ...]:
@@ -183,10 +219,15 @@ def purge(fullness: Fullness, proxy: Connected, found: Unasked) -> tuple[Questio
     since = ", and came there after it was looked at" if fullness.ours.keys else ""
     text = (
         f"{len(found.objects)} objects ({size}){of} are in the cache {fullness.folder} already{since}."
-        f" They would be taken out; {found.others} objects of others stay untouched."
+        f" They would be taken out, whoever brought them in; {_rest(found.others)}."
     )
-    names = tuple(_printable(one["url"]) for one in found.objects[:NAMED])
-    return (Question("purge", proxy.name, text, names),)
+    return (Question("purge", proxy.name, text, names(one["url"] for one in found.objects)),)
+
+
+def _rest(others: int) -> str:
+    if not others:
+        return "the cache holds nothing else"
+    return f"what else it holds ({others} object{'s' * (others != 1)}) stays untouched"
 
 
 def _refuse_rootless(hosts: Sequence[Connected], experiment: Experiment) -> None:

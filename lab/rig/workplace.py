@@ -7,7 +7,7 @@ import secrets
 import statistics
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -239,6 +239,12 @@ class Workplace:
     def _start_services(self, stop: Stop) -> None:
         repository = str(self._holes.get("repository", ""))
         for one, service in services.wanted(self._hosts, self._experiment, self._seen, repository):
+            self._start(one, service, stop)
+
+    def start_proxy(self, stop: Stop) -> None:
+        """Start the proxy of BranchLab's own, where the profile gives it a place, and no server."""
+        without = replace(self._experiment, data=None)
+        for one, service in services.wanted(self._hosts, without, self._seen):
             self._start(one, service, stop)
 
     def _start(self, one: Connected, wanted: dict[str, Any], stop: Stop) -> None:

@@ -133,6 +133,32 @@ def chosen(known: Sequence[str], text: str) -> tuple[str, ...]:
     return tuple(listed)
 
 
+def names(path: Path | None = None) -> tuple[str, ...]:
+    """The hosts that ~/.ssh/config (or `path`) names without a pattern, in its order, included files too.
+
+    A file that cannot be read names none. Raises BadInput for one that makes no sense.
+    """
+    found: dict[str, None] = {}
+    _named(path or Path("~/.ssh/config").expanduser(), found, depth=0)
+    return tuple(found)
+
+
+def _named(path: Path, found: dict[str, None], *, depth: int) -> None:
+    try:
+        text = path.read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return
+    for number, line in enumerate(text.splitlines(), 1):
+        keyword, words = _words(line, f"{path}:{number}")
+        if keyword == "include":
+            for one in _included(words):
+                if depth >= DEEPEST:
+                    raise BadInput(f"{path}:{number}: files include each other too deep")
+                _named(one, found, depth=depth + 1)
+        elif keyword == "host":
+            found.update(dict.fromkeys(word for word in words if not set(word) & set("*?!") and word))
+
+
 # Where there is no ssh
 
 

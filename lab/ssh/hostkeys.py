@@ -34,6 +34,9 @@ CERTIFIED = "-cert-v01@openssh.com"
 class HostKeyRefused(HostUnreachable):
     """The host's key is unknown, or is not the one known. Nothing was sent to it."""
 
+    offered: Offered | None = None
+    """An unknown key that a person could still accept."""
+
 
 @dataclass(frozen=True, slots=True)
 class KnownKeys:
@@ -210,7 +213,10 @@ def verify(
     elif target.strict != "yes" and accept is not None and accept(offered):
         remember(target, kind, blob)
     else:
-        raise _unknown(host, target, kind, blob, keys)
+        refused = _unknown(host, target, kind, blob, keys)
+        if target.strict != "yes" and not host.host_key:
+            refused.offered = offered
+        raise refused
 
 
 def _unknown(host: Host, target: Target, kind: str, blob: bytes, keys: KnownKeys) -> HostKeyRefused:

@@ -42,6 +42,9 @@ CHANGE_FIRST = "the host wants the password to be changed first; log in by hand 
 class AuthenticationRefused(HostUnreachable):
     """The host is there, and lets this user not in."""
 
+    unanswered = False
+    """A password, a passphrase or an answer was wanted, and nobody gave it."""
+
 
 class LoginPasswordRefused(AuthenticationRefused):
     """The host did not take the password. It was offered once."""
@@ -71,6 +74,9 @@ class Login:
     answered: int = 0
     """So many prompts a person answered."""
     used: set[str] = field(default_factory=set)
+    by: str = "none"
+    """The method by which the last step went well."""
+    unanswered: bool = False
     dialogue: Dialogue = field(init=False)
 
     def authenticate(self) -> None:
@@ -84,7 +90,11 @@ class Login:
             if not went_on:
                 break
         if reply.word != "in":
-            raise self._refused(reply)
+            refused = self._refused(reply)
+            refused.unanswered = self.unanswered
+            raise refused
+        if "password" in self.used and not self.wrong:
+            self.passwords.right(str(self.target), Kind.LOGIN)
 
     def _step(self, reply: Reply) -> tuple[Reply, bool]:
         """One step of what the server wants (it may want several); whether that went well."""
@@ -92,6 +102,7 @@ class Login:
             if method in reply.methods:
                 reply = WAYS[method](self, reply)
                 if reply.word != "no" or reply.partly:
+                    self.by = method
                     return reply, True
         return reply, False
 
@@ -221,6 +232,7 @@ class Login:
                 return None
             key = keyfiles.private(path, secret)
             if key is not None:
+                self.passwords.right(str(path), Kind.KEY)
                 return key
             self.passwords.refused(str(path), Kind.KEY)
         self.lacking = f"{path}: the host would take it, and {PASSPHRASES} passphrases were wrong"
@@ -230,7 +242,9 @@ class Login:
     def _secret(self, target: str, kind: Kind) -> str | None:
         begin = time.monotonic()
         try:
-            return self.passwords.password(target, self.host.name, kind)
+            found = self.passwords.password(target, self.host.name, kind)
+            self.unanswered = self.unanswered or found is None
+            return found
         finally:
             self.asked_s += time.monotonic() - begin
 
@@ -302,6 +316,7 @@ class Login:
             given = self.passwords.answer(f"{self.host.name} ({self.target}) asks: {' '.join(lines)} ")
             self.wire.one_time = self.wire.one_time or given is not None
             self.answered += given is not None
+            self.unanswered = self.unanswered or given is None
             return given
         finally:
             self.asked_s += time.monotonic() - begin

@@ -103,7 +103,8 @@ def _target(said: Settings, host: Host, user: str, name: str, port: int) -> Targ
     port = port or int(said.one("port", "22"))
     where = said.one("hostname", name).replace("%h", name).replace("%%", "%")
     alias = said.one("hostkeyalias")
-    jump, command = said.one("proxyjump"), said.one("proxycommand")
+    jump = host.jump or said.one("proxyjump")
+    command = "" if host.jump else said.one("proxycommand")
     tokens = _tokens(name, where, user, port, alias, jump)
     files = [
         *_files(said.values.get("userknownhostsfile", ("~/.ssh/known_hosts ~/.ssh/known_hosts2",)), tokens),
