@@ -297,7 +297,7 @@ def test_in_a_lab_of_our_own_nothing_is_asked_and_what_cannot_begin_is_refused(l
     own = replace(WANTED, data=None, repository="http://{server}:8099/svn/trunk")
     with pytest.raises(LabError):
         machines.look(lab.lab, own)
-    with hosts.connected(lab.lab, Stop(), owned_by=hosts.owner("r", "another run")):
+    with hosts.connected(lab.lab, Stop(), lease_s=30.0, owned_by=hosts.owner("r", "another run")):
         with pytest.raises(AgentRefused, match="held by") as caught:
             machines.look(lab.lab, WANTED)
         assert caught.value.kind == "busy"

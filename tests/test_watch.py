@@ -265,7 +265,7 @@ def test_who_is_stopped_with_his_turn_holds_up_nobody(toys: Toys, tmp_path: Path
     try:
         with Lease(folder).turn():  # as by an agent that was stopped while it wrote a promise
             assert until(lambda: not (tmp_path / "one").exists()) < 6
-            assert toys.agent().ask("revert") == {"undone": []}
+            assert toys.agent().ask("revert")["undone"] == []
     finally:
         os.kill(agent.pid, signal.SIGCONT)
     with pytest.raises(FailedError, match="lapsed"):
