@@ -177,6 +177,11 @@ class Passwords:
             found = self._known.get((kind, target))
         return found is not None and store(f"{kind} {target}", found)
 
+    @property
+    def attended(self) -> bool:
+        """Whether a person is there who can be asked."""
+        return self._ask is not None
+
     def answer(self, question: str) -> str | None:
         """A person's answer to a question of a host, which is not kept; None where nobody is there."""
         with self._turn:
