@@ -16,7 +16,9 @@ from lab.errors import BadInput, HostTrouble
 from lab.model import Experiment, Host, Lab
 
 IN_MEMORY = "it is kept in memory until BranchLab ends"
-NO_KEYRING = f"no system keyring answers here, so nothing is remembered: a password is asked for, and {IN_MEMORY}"
+NO_KEYRING = (
+    f"no system keyring answers here, so nothing is remembered: a password is asked for, and {IN_MEMORY}"
+)
 TRIES = 3
 """So often a person may type a password for one host; each wrong one is told."""
 

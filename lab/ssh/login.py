@@ -260,9 +260,8 @@ class Login:
         secret = self._secret(str(self.target), Kind.LOGIN)
         if secret is None:
             known = self.passwords.was_wrong(str(self.target), Kind.LOGIN)
-            self.tried.append(
-                "password: " + ("the one that was given is wrong" if known else "none is known")
-            )
+            why = self.passwords.astray(Kind.LOGIN) or "none is known"
+            self.tried.append(f"password: {'the one that was given is wrong' if known else why}")
             return reply
         answer = self.dialogue.password(secret)
         self.used.add("password")
