@@ -234,3 +234,10 @@ def test_settings_for_what_is_started_are_named_too(resolve: Callable[..., Targe
         assert word in named
     with pytest.raises(BadInput, match="gssapi-with-mic: of these ways to log in none is known here"):
         resolve("PreferredAuthentications gssapi-with-mic\n")
+
+
+def test_an_ipv6_address_is_told_in_brackets() -> None:
+    assert (
+        str(target.resolve(Host(name="x", role=Role.CLIENT, ssh="me@[2001:db8::1]:2222")))
+        == "me@[2001:db8::1]:2222"
+    )

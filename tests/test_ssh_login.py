@@ -283,6 +283,11 @@ def test_a_certificate_of_the_user(tmp_path: Path) -> None:
         ]
         subprocess.run(argv, check=True)
         works(ssh.connect(host, passwords=person))
+        for dates, told in (("-2w:-1w", "it was valid until 2"), ("+1w:+2w", "it is valid from 2")):
+            subprocess.run([*argv[:-1], "-V", dates, argv[-1]], check=True)
+            with pytest.raises(login.AuthenticationRefused) as caught:
+                ssh.connect(host)
+            assert f"{key}-cert.pub ({told}" in caught.value.tried
 
 
 @lab_only

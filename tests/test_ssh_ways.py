@@ -431,6 +431,9 @@ def test_a_jump_host_that_lets_nothing_through_and_an_address_to_come_from(tmp_p
         with pytest.raises(HostUnreachable, match=r"could not be reached from 203\.0\.113\.5") as caught:
             ssh.connect(target.host(ssh="target"), config=config)
         assert "BindAddress" in caught.value.advice
+        config.write_text(f"Host target\n Port {target.port}\n AddressFamily inet6\n{common}")
+        with pytest.raises(HostUnreachable, match=r"127\.0\.0\.1 has no IPv6 address"):
+            ssh.connect(target.host(ssh="target"), config=config)
 
 
 def deaf(stack: ExitStack) -> tuple[str, int]:

@@ -14,7 +14,7 @@ import paramiko
 from lab.credentials import Kind, Passwords
 from lab.errors import HostUnreachable
 from lab.model import Host
-from lab.ssh import keyfiles
+from lab.ssh import certificates, keyfiles
 from lab.ssh.dialogue import Dialogue, Reply
 from lab.ssh.target import Target
 from lab.ssh.wire import CERTIFIED, Wire
@@ -203,7 +203,9 @@ class Login:
             key = None if keyfiles.locked(path) else keyfiles.private(path, None)
             certified = self._certificate(path)
             if certified is not None:
-                yield f"{path}-cert.pub", certified, lambda: key or self._unlocked(path)
+                dates = certificates.outdated(certified.blob)
+                name = f"{path}-cert.pub{f' ({dates})' if dates else ''}"
+                yield name, certified, lambda: key or self._unlocked(path)
             yield str(path), public, lambda: key or self._unlocked(path)
         except (keyfiles.Unusable, OSError, ValueError) as error:
             self.tried.append(f"{path}: {error}")

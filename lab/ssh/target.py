@@ -70,7 +70,8 @@ class Target:
         return name if self.port == 22 or self.alias else f"[{name}]:{self.port}"
 
     def __str__(self) -> str:
-        return f"unix:{self.path}" if self.path else f"{self.user}@{self.name}:{self.port}"
+        name = f"[{self.name}]" if ":" in self.name else self.name
+        return f"unix:{self.path}" if self.path else f"{self.user}@{name}:{self.port}"
 
 
 def resolve(host: Host, config: Path | None = None) -> Target:

@@ -44,12 +44,17 @@ def unreachable(
     host: Host, target: Target, error: BaseException, made: Wire | None, link: Heard | None
 ) -> HostUnreachable:
     """What `error` means for a person, by how far `made` and `link` had come (None where there is none yet)."""
-    kind: type[HostUnreachable] = HostUnreachable
+    reason: type[HostUnreachable] = HostUnreachable
     if isinstance(error, paramiko.ssh_exception.IncompatiblePeer):
         return _no_algorithm(host, target, error, made)
     if made is not None and link is not None and link.first and not made.remote_version:
         return _no_server(host, target, link)
     if isinstance(error, socket.gaierror):
+        kind = {socket.AF_INET: "IPv4", socket.AF_INET6: "IPv6"}.get(socket.AddressFamily(target.family))
+        if kind:
+            text = f"the name {target.name} has no {kind} address"
+            advice = f"AddressFamily in ~/.ssh/config allows {kind} alone: write another name or address, or `any`."
+            return HostUnreachable(text, host=host.name, advice=advice)
         text = f"the name {target.name} is not known"
         return HostUnreachable(text, host=host.name, advice="Check the name, or write an address.")
     if isinstance(error, NoSuchAddress):
@@ -68,7 +73,7 @@ def unreachable(
         text = f"{target} could not be reached: {str(error) or type(error).__name__}"
         if link is not None and link.ended:
             text = f"{target} hung up"
-            kind = HostUnreachable if made is None or made.offered else Dropped
+            reason = HostUnreachable if made is None or made.offered else Dropped
         elif made is not None and (isinstance(error, EOFError) or not made.remote_version):
             text = f"{target} {_stalled(made, link)}"
         elif made is not None and made.remote_version and not made.offered:
@@ -83,8 +88,9 @@ def unreachable(
             return HostUnreachable(text, host=host.name, advice=advice)
     if target.command:
         said = f"; it said: {link.said}" if link is not None and link.said else ""
-        text += f" (by its ProxyCommand{said})"
-    return kind(text, host=host.name)
+        advice = "Look at ProxyCommand in ~/.ssh/config: run it by hand; it must reach the host's sshd."
+        return reason(f"{text} (by its ProxyCommand{said})", host=host.name, advice=advice)
+    return reason(text, host=host.name)
 
 
 def _stalled(made: Wire | None, link: Heard | None) -> str:
