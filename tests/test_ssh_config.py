@@ -230,6 +230,7 @@ def test_what_a_match_exec_leaves_running_is_left_running(tmp_path: Path) -> Non
 def test_settings_for_what_is_started_are_named_too(resolve: Callable[..., Target]) -> None:
     text = "SetEnv A=1 B=2\nSendEnv FOO BAR\nRemoteCommand /opt/enter\nCompression yes\n"
     named = " ".join(resolve(f"{text}PreferredAuthentications gssapi-with-mic,password\n").unheeded)
+    assert resolve("GSSAPIAuthentication no\nCompression no\nVerifyHostKeyDNS no\n").unheeded == ()
     for word in ("A=1 B=2", "FOO BAR", "RemoteCommand /opt/enter", "Compression yes", "ns gssapi-with-mic"):
         assert word in named
     with pytest.raises(BadInput, match="gssapi-with-mic: of these ways to log in none is known here"):

@@ -193,7 +193,7 @@ class _Reader:
                     if depth >= DEEPEST:
                         raise BadInput(f"{path}:{number}: files include each other too deep")
                     self.file(one, active=holds, depth=depth + 1)
-            elif keyword and holds:
+            elif keyword and holds and not (path == SYSTEM and keyword in SHIPPED):
                 self._take(keyword, words, line)
 
     def _take(self, keyword: str, words: list[str], line: str) -> None:
@@ -204,6 +204,8 @@ class _Reader:
         if keyword in ("proxyjump", "proxycommand") and {"proxyjump", "proxycommand"} & set(self.values):
             return
         if keyword in UNHEEDED or keyword in UNREAD:
+            if value.lower() in ("no", "none", "false"):  # as here
+                return
             self.unheeded.append(f"{(UNHEEDED | UNREAD)[keyword]} {value}")
         elif keyword in LISTS:
             self.values.setdefault(keyword, []).append(value)
