@@ -56,12 +56,20 @@ def pinned(text: str) -> KnownKeys:
     """A key given as `ssh-ed25519 AAAA...`. Raises BadInput."""
     words = text.split()
     try:
-        return KnownKeys(keys=frozenset([(words[0], base64.b64decode(words[1], validate=True))]))
-    except (IndexError, ValueError):  # of what is not ASCII, too
+        return KnownKeys(keys=frozenset([(words[0], _key(words[0], words[1]))]))
+    except (IndexError, ValueError):
         raise BadInput(
             f"{text!r} is no host key",
             advice="Write the key as in /etc/ssh/ssh_host_ed25519_key.pub: ssh-ed25519 AAAA...",
         ) from None
+
+
+def _key(kind: str, text: str) -> bytes:
+    """A key as such lines have it. Raises ValueError for what is none, or is of another type."""
+    key = base64.b64decode(text, validate=True)
+    if not key.startswith(len(kind).to_bytes(4, "big") + kind.encode()):
+        raise ValueError("its type is not what it says")
+    return key
 
 
 def known(files: Sequence[Path], name: str) -> KnownKeys:
@@ -91,8 +99,8 @@ def _entries(text: str, name: str, path: str) -> Iterator[tuple[str, str, bytes]
             continue
         marker = words.pop(0) if words[0].startswith("@") else ""
         try:
-            hosts, kind, key = words[0], words[1], base64.b64decode(words[2], validate=True)
-        except (IndexError, ValueError):  # of what is not ASCII, too
+            hosts, kind, key = words[0], words[1], _key(words[1], words[2])
+        except (IndexError, ValueError):
             log.warning("%s:%d: not a host key, passed over: %.60s", path, number, line)
             continue
         if marker not in ("", "@revoked", "@cert-authority"):

@@ -313,7 +313,8 @@ class Login:
 
     def _is_code(self, text: str, title: str = "") -> bool:
         """Whether a prompt is for what no stored password can answer. Names of people and hosts tell nothing."""
-        names = {self.target.user, self.target.name, self.target.alias, self.host.name} - {""}
+        names = {self.target.user, self.target.name, self.target.alias, self.host.name}
+        names = {name for name in names if name and not ONE_TIME.fullmatch(name)}
         known = re.compile(rf"\S+@\S+|(?<!\w)(?:{'|'.join(map(re.escape, names))})(?!\w)")
         left = PASSWORD.sub(r"\1", known.sub("", text).strip())
         return ONE_TIME.search(f"{known.sub('', title)} {left}") is not None
