@@ -13,10 +13,13 @@ from PySide6.QtCore import Qt, QTimer
 from PySide6.QtGui import QGuiApplication, QIcon, QPainter, QPixmap
 from PySide6.QtWidgets import QApplication
 
+from gui import rubbish
 from gui.theme import look as looks
 from gui.theme import marks, sheet
 from gui.theme.look import Look
+from lab import settings
 from lab.asking import Declined
+from lab.errors import BadInput
 from lab.events import Outcome
 
 if TYPE_CHECKING:
@@ -46,7 +49,7 @@ def main(
     what is not in `agreed`, 3 if it failed or could not begin, 130 if it was stopped or a person did not agree.
     """
     application = application_made(argv)
-    look = Look(theme or looks.system_palette(), looks.system_ratio())
+    look = Look(theme or _theme(), looks.system_ratio())
     sheet.dress(application, look)
 
     # The window's own imports are the longest part of a start; they follow the application, so that a
@@ -88,6 +91,15 @@ def main(
     return _code(window) if run else DONE
 
 
+def _theme() -> str:
+    """The palette that is set; where the settings are wrong, which the window tells, the system's."""
+    try:
+        held = settings.load().theme
+    except BadInput:
+        held = "system"
+    return looks.system_palette() if held == "system" else held
+
+
 def application_made(argv: Sequence[str] | None = None) -> QApplication:
     """The one application, with our fonts and a plain style under our style sheet."""
     found = QApplication.instance()
@@ -96,6 +108,7 @@ def application_made(argv: Sequence[str] | None = None) -> QApplication:
     else:
         QGuiApplication.setHighDpiScaleFactorRoundingPolicy(Qt.HighDpiScaleFactorRoundingPolicy.PassThrough)
         application = QApplication(list(argv) if argv is not None else sys.argv[:1])
+    rubbish.search_here(application)
     application.setApplicationName("BranchLab")
     application.setDesktopFileName("branchlab")
     application.setStyle("Fusion")

@@ -18,6 +18,7 @@ from lab.errors import AgentRefused, BadInput, HostTrouble, LabError, Stopped
 from lab.events import (
     Event,
     LineProved,
+    LineSettled,
     Outcome,
     RunFinished,
     RunStarted,
@@ -35,13 +36,14 @@ if TYPE_CHECKING:
     from lab.credentials import Offered, Passwords
     from lab.draft import Draft
     from lab.embedded import Embedded
+    from lab.hands import Hands
     from lab.profile import Profile
     from lab.rig.host_checks import Checked
     from lab.rig.provisioning import Missing
     from lab.store import Head
     from lab.testbed import Testbed
 
-ANSWERING = (RunStarted, ToolMeasured, LineProved, TrialFinished, RunFinished)
+ANSWERING = (RunStarted, ToolMeasured, LineProved, LineSettled, TrialFinished, RunFinished)
 """Events from which the answers are made."""
 
 
@@ -190,6 +192,12 @@ def _uninstall(
     return provisioning.unprovision(lab, stop, say, passwords, only=(host,))[host]
 
 
+def _hands(lab: Lab, experiment: Experiment | None, passwords: Passwords) -> Hands:
+    from lab import hands, store
+
+    return hands.Hands(lab, experiment, store.data_folder() / "vcs", passwords=passwords)
+
+
 def _own(lab: Lab) -> bool:
     from lab import machines
 
@@ -201,8 +209,8 @@ class Doors:
     """The ways out of the window. `testbed` makes the hosts of a lab; `own` says whether BranchLab made them.
 
     `person` answers questions amid work; `held` are labs that must be closed at the end; `recording` is the
-    file of the newest run. `looking`, `signing`, `entering`, `reverting`, `checking`, `lacking`, `installing` and
-    `uninstalling` do what `lab.machines` and `lab.rig` do.
+    file of the newest run. `looking`, `signing`, `entering`, `reverting`, `checking`, `lacking`, `installing`,
+    `uninstalling` and `handing` do what `lab.machines` and `lab.rig` do.
     """
 
     testbed: Callable[..., Testbed] = _machines
@@ -215,6 +223,7 @@ class Doors:
     lacking: Callable[[Lab, str, Passwords], Missing] = _lacking
     installing: Callable[..., Sequence[str]] = _install
     uninstalling: Callable[..., Sequence[str]] = _uninstall
+    handing: Callable[[Lab, Experiment | None, Passwords], Hands] = _hands
     person: Somebody | None = None
     held: list[Embedded] = field(default_factory=list)
     recording: Path | None = None
@@ -234,6 +243,15 @@ class Doors:
 
     def _accept(self, offered: Offered) -> bool:
         return self.person is not None and self.person.trusts(offered)
+
+    def hands(self, lab: Lab, experiment: Experiment | None) -> Hands:
+        """To change a lab by hand; passwords are asked for before, in the thread that calls this."""
+        passwords = self.passwords()
+        for host in lab.hosts:
+            self._signed_in(host, passwords)
+        if experiment is not None and (experiment.user or any(host.user for host in lab.hosts)):
+            self._tried(partial(self.entering, lab, experiment, passwords))
+        return self.handing(lab, experiment, passwords)
 
     def look(self, lab: Lab, experiment: Experiment) -> Iterator[tuple[Question, ...]]:
         """What a person must agree to before this run; passwords are asked for on the way. Changes nothing."""

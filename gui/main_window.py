@@ -8,7 +8,15 @@ from functools import partial
 from pathlib import Path
 
 from PySide6.QtCore import QPoint, Qt, QTimer, Signal
-from PySide6.QtGui import QCloseEvent, QDragEnterEvent, QDropEvent, QKeySequence, QResizeEvent, QShortcut
+from PySide6.QtGui import (
+    QCloseEvent,
+    QDragEnterEvent,
+    QDropEvent,
+    QGuiApplication,
+    QKeySequence,
+    QResizeEvent,
+    QShortcut,
+)
 from PySide6.QtWidgets import QApplication, QMainWindow, QMenu, QStackedWidget, QWidget
 
 from gui import telling
@@ -18,6 +26,8 @@ from gui.deeds import Deeds
 from gui.doable import doable, with_the_profile
 from gui.document import Document
 from gui.doors import Doors, OpenedProfile, OpenedRun, planned
+from gui.experiment.page import ExperimentPage
+from gui.help.page import HelpPage, topic_of
 from gui.jobs import Jobs
 from gui.lab.page import LabPage
 from gui.opening import Opening, Then
@@ -27,10 +37,11 @@ from gui.report import Banner, DefectDialog, Reporter, Trouble
 from gui.results.page import ResultsPage
 from gui.run.page import RunPage
 from gui.runs import Runs
+from gui.settings.page import SettingsPage
 from gui.start.page import StartPage
-from gui.telling import LAB, PLACES, RESULTS, RUN
+from gui.telling import EXPERIMENT, HELP, LAB, PLACES, RESULTS, RUN, SETTINGS
 from gui.theme import sheet
-from gui.theme.look import Look
+from gui.theme.look import Look, system_palette
 from gui.widgets.basic import column, row
 from gui.widgets.focus import next_part
 from gui.widgets.frame import (
@@ -56,6 +67,7 @@ from lab.events import (
 )
 from lab.live import Live
 from lab.model import Experiment, Lab
+from lab.settings import Settings
 
 log = logging.getLogger(__name__)
 
@@ -113,6 +125,8 @@ class MainWindow(QMainWindow):
     def settle(self) -> None:
         """What can wait until the window was painted: plots, and the list of runs."""
         self.run_page.traffic.ready()
+        self.settings_page.read()
+        self._look.motion = self.settings_page.settings.motion
         self._recent()
 
     def open_profile(self, path: Path, *, experiment: str | None = None, run: bool = False,
@@ -177,7 +191,12 @@ class MainWindow(QMainWindow):
 
     def swap_theme(self) -> None:
         """The other palette."""
-        self._look.use("light" if self.dark else "dark")
+        self.settings_page.use_theme("light" if self.dark else "dark")
+
+    def use_settings(self, held: Settings) -> None:
+        """Look as it is set."""
+        self._look.motion = held.motion
+        self._look.use(system_palette() if held.theme == "system" else held.theme)
 
     def forget_passwords(self) -> None:
         """Take out of the system keyring what BranchLab put there, and say what that was."""
@@ -209,17 +228,25 @@ class MainWindow(QMainWindow):
         self._banner = Banner(look)
         self.start_page, self.lab_page = StartPage(look), LabPage(look)
         self.run_page, self.results_page = RunPage(look), ResultsPage(look)
+        self.experiment_page = ExperimentPage(look, self.document)
+        self.help_page, self.settings_page = HelpPage(look), SettingsPage(look)
         self._pages: dict[str, QWidget] = {
             START: self.start_page,
             LAB: self.lab_page,
+            EXPERIMENT: self.experiment_page,
             RUN: self.run_page,
             RESULTS: self.results_page,
+            HELP: self.help_page,
+            SETTINGS: self.settings_page,
         }
         self._heads: dict[str, Head | StartPage] = {
             START: self.start_page,
             LAB: self.lab_page.head,
+            EXPERIMENT: self.experiment_page.head,
             RUN: self.run_page.head,
             RESULTS: self.results_page.head,
+            HELP: self.help_page.head,
+            SETTINGS: self.settings_page.head,
         }
         self._stack = QStackedWidget()
         for page in self._pages.values():
@@ -281,6 +308,11 @@ class MainWindow(QMainWindow):
         self.start_page.recent.connect(self.open_run)
         self.lab_page.run.connect(self.start_run)
         self.lab_page.wanted.connect(self._home)
+        self.experiment_page.run.connect(self.start_run)
+        self.experiment_page.shown.connect(self._experiment_shown)
+        self.experiment_page.wanted.connect(self._home)
+        self.experiment_page.explained.connect(self._explain)
+        self.experiment_page.crashed.connect(self._reporter.take)
         self.run_page.wanted.connect(partial(self.show_page, LAB))
         self.run_page.stopped.connect(self._ask_stop)
         self.run_page.cancelled.connect(self._preparing.cancel)
@@ -290,9 +322,13 @@ class MainWindow(QMainWindow):
         self.run_page.results.connect(partial(self.show_page, RESULTS))
         self.results_page.opened.connect(self.opening.ask_run)
         self.results_page.exported.connect(self._ask_export)
+        self.settings_page.changed.connect(self.use_settings)
+        self.settings_page.told.connect(self._tell)
+        QGuiApplication.styleHints().colorSchemeChanged.connect(self._follow_system)
         self._look.changed.connect(self._dress)
         for number, place in enumerate(PLACES, 1):
             self._key(f"Alt+{number}", partial(self.show_page, place.key))
+        self._key("F1", self._help)
         self._key("F6", self._next_part)
         self._key("Ctrl+R", self._run_key)
         self._key("F5", self._check_key)
@@ -349,6 +385,7 @@ class MainWindow(QMainWindow):
             self.start_run(opened.profile.experiment(then.experiment), then.record, then.agreed)
         else:
             self.lab_page.choose(then.experiment or "")
+            self.experiment_page.choose(then.experiment or "")
             self.show_page(LAB)
 
     def _edited(self) -> None:
@@ -439,6 +476,7 @@ class MainWindow(QMainWindow):
         self.run_page.redraw()
         if self.live.outcome is Outcome.FAILED:
             self._tell(Trouble(title=self.live.reason or "The run failed.", text=self.live.advice))
+        self.experiment_page.refresh()  # there is a run more to learn times from
         self.finished.emit(self._outcome)
         if self.document.profile is not None and self.document.profile.lab != self._lab:
             self._edited()  # what was edited meanwhile
@@ -451,7 +489,7 @@ class MainWindow(QMainWindow):
 
     def _close_if_done(self) -> None:
         """Close, where that was asked for during a run: once it has ended and its answers are known."""
-        if self._closing and not self.running and not self.runs.summing:
+        if self._closing and not self.running and not self.runs.summing and not self.deeds.by_hand.busy:
             self.close()
 
     def _ask_stop(self) -> None:
@@ -491,9 +529,17 @@ class MainWindow(QMainWindow):
         self._tell_frame()
 
     def _tell_frame(self) -> None:
+        self.experiment_page.hold("A run is going." if self.running or self.looking else "")
         shown = self.lab_page.shown
         telling.top_bar(self._top, self.live, shown, past=self._past)
-        telling.navigation(self._navigation, self.live, shown, self.summary, past=self._past)
+        telling.navigation(
+            self._navigation,
+            self.live,
+            shown,
+            self.summary,
+            past=self._past,
+            trials=self.experiment_page.trials,
+        )
         telling.status_bar(self._status, self.live)
 
     # asking -------------------------------------------------------------------------------------------------
@@ -532,7 +578,12 @@ class MainWindow(QMainWindow):
         self._dirty = True
 
     def _run_key(self) -> None:
-        if not self.running:
+        if self.running:
+            return
+        shown = self.experiment_page.experiment if self._page == EXPERIMENT else None
+        if shown is not None:
+            self.start_run(shown)
+        else:
             self.show_page(LAB)
             self.lab_page.start.click()
 
@@ -548,6 +599,22 @@ class MainWindow(QMainWindow):
 
     def _doable(self) -> list[Action]:
         return doable(self)
+
+    def _help(self) -> None:
+        """At the topic of what has the focus."""
+        self._explain(topic_of(QApplication.focusWidget()))
+
+    def _explain(self, topic: str) -> None:
+        self.show_page(HELP)
+        self.help_page.show_topic(topic)
+
+    def _experiment_shown(self, name: str) -> None:
+        self.lab_page.choose(name)
+        self._dirty = True
+
+    def _follow_system(self) -> None:
+        if self.settings_page.settings.theme == "system":
+            self._look.use(system_palette())
 
     def _next_part(self) -> None:
         """F6: head, navigation, page, inspector."""

@@ -88,7 +88,9 @@ def demo(parts: Parts, headless: bool) -> None:
 
 @cli.command()
 @profile_argument
-@experiment_option
+@click.option(
+    "--experiment", "experiment_name", metavar="NAME", help="Only this one (default: all of the profile's)."
+)
 @click.option("--sudoers", is_flag=True, help="Print, per host, what an administrator allows once.")
 @click.option("--requirements", is_flag=True, help="Print, per host, packages, ports, rights and every file.")
 @parts_given
@@ -106,7 +108,7 @@ def check(
     experiments = [_chosen(profile, experiment_name)] if experiment_name else list(profile.experiments)
     for experiment in experiments:
         _planned(experiment)
-    found = parts.check(profile.lab, experiments[0] if experiments else None)
+    found = parts.check(profile.lab, experiments)
     for one in found:
         click.echo(f"{one.grade:<7}  {one.host}: {plain(one.text)}")
         if one.advice:
@@ -114,7 +116,11 @@ def check(
         if one.command:
             click.echo(f"           {plain(one.command)}")
     wrong = sum(not one.ok for one in found)
-    click.echo(f"{wrong} of {len(found)} are not as a run needs them" if wrong else "everything is there")
+    from lab import asking
+
+    asks = [one.asks for one in found if one.asks]
+    said = f"{wrong} of {len(found)} are not as a run needs them" if wrong else "everything is there"
+    click.echo(said + (f"; a run would ask: {asking.flag(asks)}" if asks else ""))
     sys.exit(HOST_TROUBLE if wrong else DONE)
 
 
@@ -130,12 +136,13 @@ def check(
 def plan(parts: Parts, profile_path: str, experiment_name: str | None, changes: bool) -> None:
     """Print the trials, the commands on each host and how long it will take. Changes nothing."""
     from lab import units
-    from lab.cli import estimate, tables
+    from lab.analysis import forecast
+    from lab.cli import tables
 
     profile = _loaded(profile_path)
     experiment = _chosen(profile, experiment_name)
     trials = _planned(experiment)
-    known = estimate.estimate(experiment, trials)
+    known = forecast.forecast(experiment, forecast.basis(experiment))
     duration = f"{units.coming_text(known.low_s, known.high_s)} ({known.basis})" if known else ""
     if changes:
         click.echo(parts.changes(profile.lab, experiment, duration), nl=False)

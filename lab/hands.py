@@ -7,7 +7,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from lab import asking, design, machines, units, vcs
+from lab import asking, design, machines, settings, units, vcs
 from lab.asking import Question
 from lab.credentials import Passwords
 from lab.errors import AgentRefused, BadInput, HostTrouble
@@ -16,7 +16,7 @@ from lab.model import AS_IT_IS, CHANGING, Cache, Experiment, Host, Lab, Line, Pr
 from lab.rig import checking, looking, peers, planning
 from lab.rig.consent import Consent
 from lab.rig.fullness import Fullness, Ours
-from lab.rig.hosts import LEASE_S, Connected, connected, only, owner, taken_back
+from lab.rig.hosts import Connected, connected, only, owner, taken_back
 from lab.rig.line import HeldLine
 from lab.rig.readback import Readback
 from lab.rig.workplace import Workplace
@@ -53,8 +53,16 @@ class Inventory:
 
     def cut(self, share: float, seed: int) -> tuple[Kept, ...]:
         """This share (0 to 1) of the objects, as a run with this seed would choose them."""
-        chosen = set(design.purge_sample((one.key for one in self.objects), 100 * (1 - share), seed))
-        return tuple(one for one in self.objects if one.key in chosen)
+        return self.ordered(seed)[: self.count(share)]
+
+    def count(self, share: float) -> int:
+        """How many objects this share (0 to 1) is."""
+        return design.purge_count(len(self.objects), 100 * (1 - share))
+
+    def ordered(self, seed: int) -> tuple[Kept, ...]:
+        """The objects in the order in which ever larger cuts take them."""
+        by_key = {one.key: one for one in self.objects}
+        return tuple(by_key[key] for key in design.purge_order(by_key, seed))
 
     def question(self, chosen: tuple[Kept, ...]) -> Question:
         """Whether these may be taken out; others' objects are not among them."""
@@ -158,12 +166,13 @@ class Hands:
         experiment: Experiment | None = None,
         drivers: Path | None = None,
         *,
-        lease_s: float = LEASE_S,
+        lease_s: float | None = None,
         passwords: Passwords | None = None,
     ) -> None:
         self.lab, self.own = lab, machines.own(lab)
         self._wanted, self._drivers = experiment, drivers
-        self._lease_s, self._passwords = lease_s, passwords or Passwords()
+        self._lease_s = settings.lease_s() if lease_s is None else lease_s
+        self._passwords = passwords or Passwords()
         self._reached: tuple[Connected, ...] = ()
 
     def cut(self) -> None:

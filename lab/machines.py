@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import sys
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -12,7 +12,7 @@ from pathlib import Path
 from time import monotonic
 from typing import Any
 
-from lab import agents, asking, units, vcs
+from lab import agents, asking, settings, units, vcs
 from lab.asking import Question
 from lab.credentials import Passwords
 from lab.errors import AgentRefused, ConnectionLost, HostLacks, HostTrouble, LabError, TrialFailed
@@ -34,7 +34,7 @@ from lab.rig.consent import Consent
 from lab.rig.doubts import doubts
 from lab.rig.fullness import Fullness
 from lab.rig.host_checks import Checked
-from lab.rig.hosts import LEASE_S, Connected, connected, everywhere, owner, taken_back
+from lab.rig.hosts import Connected, connected, everywhere, owner, taken_back
 from lab.rig.line import HeldLine
 from lab.rig.meter import LiveCounters, Meter, Reading
 from lab.rig.proofs import Evidence
@@ -73,13 +73,15 @@ class _Rig:
     crossing: dict[str, int] = field(default_factory=dict)
     """operation -> bytes that one untimed run of it moved over the line, both ways"""
     held: Held | None = None
+    limit_s: float | None = None
+    """the longest that a trial's command may take, where the experiment says it"""
 
 
 class Machines:
     """`lab.testbed.Testbed` over the hosts of a profile.
 
     `drivers` is the folder of the user's own drivers; a change on a host outlives BranchLab by at most
-    `lease_s` seconds, and the few that its watcher takes. `agreed` is what a person agreed to of
+    `lease_s` seconds (None: as set), and the few that its watcher takes. `agreed` is what a person agreed to of
     `lab.asking.KINDS`, of what `look` found last (objects of a cache, queues); what else would touch other people's
     work is refused. In a lab that BranchLab made itself nobody else works, so nothing is.
     """
@@ -89,7 +91,7 @@ class Machines:
         lab: Lab,
         drivers: Path | None = None,
         *,
-        lease_s: float = LEASE_S,
+        lease_s: float | None = None,
         passwords: Passwords | None = None,
         agreed: frozenset[str] = frozenset(),
     ) -> None:
@@ -97,7 +99,7 @@ class Machines:
         self._consent = Consent(agreed, everything=own(lab))
         self._passwords = passwords
         self._drivers = drivers
-        self._lease_s = lease_s
+        self._lease_s = lease_s if lease_s is not None else settings.lease_s()
         self._open: _Rig | None = None
         self._lost = False
         self._reached: tuple[Connected, ...] = ()
@@ -195,7 +197,13 @@ class Machines:
             yield Noted(text=text, grade="warn")
         yield from self.account()
         rig = _Rig(
-            hosts=hosts, client=workplace.client, line=line, meter=meter, workplace=workplace, fullness=None
+            hosts=hosts,
+            client=workplace.client,
+            line=line,
+            meter=meter,
+            workplace=workplace,
+            fullness=None,
+            limit_s=experiment.limit_s,
         )
         self._open = rig
         if any(state.enabled for state in experiment.states):
@@ -356,6 +364,7 @@ class Machines:
         # What is under way on a delayed line is in no queue that could be seen.
         still_s = STILL_S + 2 * (line.delay_s + line.jitter_s)
         ports = rig.workplace.ports
+        keeping = [one for one in rig.hosts if one.host.role is Role.PROXY and not one.host.services]
         words = everywhere(
             (
                 (
@@ -367,6 +376,7 @@ class Machines:
                             address for peer in rig.hosts if peer is not one for address in peer.addresses
                         ],
                         "ports": ports,
+                        "keeps": _kept_open(one, rig.hosts, keeping),
                         "still_s": still_s,
                         "timeout_s": QUIET_S,
                     },
@@ -380,6 +390,8 @@ class Machines:
         return "; ".join(f"{name}: {word['why']}" for name, word in words.items() if not word["quiet"])
 
     def _limit_s(self, rig: _Rig, trial: Trial) -> float:
+        if rig.limit_s is not None:
+            return rig.limit_s
         line = trial.treatment.line
         slower = min(line.upload_bps or 10**9, line.download_bps or 10**9)
         # Without a fill nothing is known of an operation's volume but the data set's size.
@@ -415,6 +427,15 @@ def _over_the_line(moved: dict[str, int] | Any) -> int:
     return sum(count for pair, count in moved.items() if "server" in pair)
 
 
+def _kept_open(one: Connected, hosts: Sequence[Connected], keeping: Sequence[Connected]) -> list[str]:
+    """With whom idle connections may stay open: a proxy of the user's own (`keeping`) keeps them to the server."""
+    if one in keeping:
+        with_whom = [other for other in hosts if other.host.role is Role.SERVER]
+    else:
+        with_whom = list(keeping) if one.host.role is Role.SERVER else []
+    return [address for other in with_whom for address in other.addresses]
+
+
 def _trial_failed(error: AgentRefused) -> TrialFailed:
     return TrialFailed(str(error), host=error.host, tried=error.tried, advice=error.advice)
 
@@ -426,51 +447,65 @@ def check(
     drivers: Path | None = None,
     stop: Stop | None = None,
     say: Callable[[str], None] = lambda name: None,
-    entering: Callable[[], None] | None = None,
+    entering: Callable[[Experiment], None] | None = None,
+    also: Sequence[Experiment] = (),
 ) -> tuple[Checked, ...]:
     """What a run would need on every host, looked at, and what it would ask; changes nothing.
 
     `entering` gets the password of the experiment's repository from a person; without it, it must be known.
     `say` is told of each host's name before it is looked at, and of an empty one before what is between them.
-    Raises Stopped once `stop` was requested.
+    What the experiments in `also` need and would ask beyond that is told with their names. Raises Stopped once
+    `stop` was requested.
     """
     stop = stop or Stop()
-    found = checking.check(lab, experiment, passwords, stop, say)
+    found = checking.check(lab, experiment, passwords, stop, say, also)
     stop.check()
     if experiment is None or not all(one.ok for one in found):
         return found
+    passwords = passwords or Passwords()
+    said = list(_asked(lab, experiment, passwords, drivers, entering))
+    found = (*found, *said)
+    for other in also:
+        stop.check()
+        found = (*found, *checking.news(other, _asked(lab, other, passwords, drivers, entering), said))
+    return found
+
+
+def _asked(
+    lab: Lab,
+    experiment: Experiment,
+    passwords: Passwords,
+    drivers: Path | None,
+    entering: Callable[[Experiment], None] | None,
+) -> Iterator[Checked]:
+    """What a run of this experiment would ask, and what is in the cache; or what keeps that from being known."""
     try:
-        passwords = passwords or Passwords()
         if entering is None:
             signed_in(lab, experiment, passwords, drivers)
         else:
-            entering()
+            entering(experiment)
         questions = _looked(lab, experiment, drivers, passwords, remember=False)
     except LabError as error:
-        return (*found, Checked(error.host or lab.name, False, str(error), error.advice))
-    asked = [
-        Checked(one.host, True, f"a run would ask ({asking.flag([one.kind])}): {one.text}")
-        for one in questions
-    ]
-    cold = [
-        Checked(
-            host.name,
+        yield Checked(error.host or lab.name, False, str(error), error.advice)
+        return
+    if experiment.user:
+        text = f"the repository lets {experiment.user} in, or asks nobody on reads"
+        yield Checked(lab.one(Role.CLIENT).name, True, text)
+    for one in questions:
+        flag = asking.flag([one.kind])
+        yield Checked(
+            one.host,
             True,
-            f"the cache {host.cache.folder or host.cache.kind} has nothing of the repository yet",
+            f"a run would ask ({flag}): {one.text}",
+            f"Agree when asked; where nobody watches, {flag}, or the run is refused.",
+            asks=one.kind,
         )
-        for host in lab.having(Role.PROXY)
-        if host.cache is not None
-        and any(state.enabled for state in experiment.states)
-        and "purge" not in [one.kind for one in questions]
-    ]
-    named = [
-        Checked(
-            lab.one(Role.CLIENT).name,
-            True,
-            f"the repository lets {experiment.user} in, or asks nobody on reads",
-        )
-    ]
-    return (*found, *(named if experiment.user else ()), *asked, *cold)
+    if "purge" in [one.kind for one in questions] or not any(state.enabled for state in experiment.states):
+        return
+    for host in lab.having(Role.PROXY):
+        if host.cache is not None:
+            text = f"the cache {host.cache.folder or host.cache.kind} has nothing of the repository yet"
+            yield Checked(host.name, True, text)
 
 
 def commands(lab: Lab, experiment: Experiment, drivers: Path | None = None) -> dict[str, list[str]]:

@@ -18,7 +18,7 @@ from pydantic_core import ErrorDetails
 from lab import design, toml_places, units
 from lab import profile_shape as shape
 from lab.errors import BadInput
-from lab.model import CHANGING, PLACES, Cache, Change, Experiment, Host, Lab, Role
+from lab.model import CHANGING, PLACES, Cache, Change, Experiment, Host, Lab, Role, Until
 
 SCHEMA = 1
 Place = tuple[str | int, ...]
@@ -244,7 +244,11 @@ class _Checker:
         key = next((part for part in reversed(where) if isinstance(part, str)), "")
         example = f": write {shape.EXAMPLES[key]}" if key in shape.EXAMPLES else ""
         if error["type"] == "extra_forbidden":
-            inner: dict[str, type[shape.Table]] = {"cache": shape.CacheTable, "change": shape.ChangeTable}
+            inner: dict[str, type[shape.Table]] = {
+                "cache": shape.CacheTable,
+                "change": shape.ChangeTable,
+                "until": shape.UntilTable,
+            }
             self._unknown(where, inner.get(str(where[-2]), model).model_fields)
         elif error["type"] == "missing":
             self._wrong(where[:-1], f"`{key}` is missing{example}")
@@ -316,9 +320,10 @@ class _Checker:
         read = self._read(shape.ExperimentTable, table, place)
         if read is None:
             return None
-        lines = tuple(parsed.line for parsed in read.lines)
-        for n, parsed in enumerate(read.lines):
-            self.warnings += [Problem((*place, "lines", n), text) for text in parsed.warnings]
+        lines = tuple(asked.parsed.line for asked in read.lines)
+        for n, asked in enumerate(read.lines):
+            self.warnings += [Problem((*place, "lines", n), text) for text in asked.parsed.warnings]
+        prices = tuple(asked.price for asked in read.lines)
         twice = [
             self._twice((*place, "operations"), read.operations, str),
             self._twice((*place, "lines"), lines, units.line_text),
@@ -330,6 +335,9 @@ class _Checker:
             operations=tuple(read.operations),
             disabled_only=tuple(read.disabled_only),
             change=Change(files=read.change.files, share=read.change.lines),
+            prices=prices if any(price is not None for price in prices) else (),
+            limit_s=read.limit,
+            until=Until(within=read.until.within, at_most=read.until.at_most) if read.until else None,
             **read.model_dump(
                 include={
                     "name",

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import importlib.metadata
 import secrets
-from collections import deque
 from collections.abc import Iterator
 from datetime import UTC, datetime
 
 from lab import design
+from lab.analysis.settling import Settling
 from lab.asking import Declined
 from lab.errors import ConnectionLost, LabError, Stopped, TrialFailed
 from lab.events import (
@@ -53,14 +53,14 @@ def run(
         version=_version(),
     )
     outcome, reason, advice, defect, declined = Outcome.DONE, "", "", None, False
-    left, again = deque(plan), AGAIN
+    left, again = Settling(experiment, plan), AGAIN
     try:
         while True:
             try:
                 yield from _opened(experiment, run_id, left, testbed, stop)
                 break
             except ConnectionLost as error:
-                if not left or len(left) == len(plan) or not again or stop.requested:
+                if not left.trials or len(left.trials) == len(plan) or not again or stop.requested:
                     raise
                 again -= 1
                 yield Noted(text=f"{_named(error)}. The hosts are connected to again", grade="trouble")
@@ -89,15 +89,19 @@ def run(
 
 
 def _opened(
-    experiment: Experiment, run_id: str, left: deque[Trial], testbed: Testbed, stop: Stop
+    experiment: Experiment, run_id: str, left: Settling, testbed: Testbed, stop: Stop
 ) -> Iterator[Event]:
     """The trials that are left, on hosts that are made ready first; each is taken off when it begins."""
     with testbed.opened(experiment, stop, run_id) as setting_up:
         yield from setting_up
-        while left:
+        while left.trials:
             yield from _paused(stop)
             stop.check()
-            yield from _attempted(left.popleft(), testbed, stop)
+            trial = left.trials.popleft()
+            for event in _attempted(trial, testbed, stop):
+                left.take(trial, event)
+                yield event
+            yield from left.settled(trial)
 
 
 def new_id() -> str:

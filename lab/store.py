@@ -22,10 +22,11 @@ from typing import TYPE_CHECKING, Self
 
 import platformdirs
 
-from lab import rows
+from lab import rows, settings
 from lab.errors import BadInput, LabError
 from lab.events import (
     Event,
+    LineSettled,
     Outcome,
     OutputSeen,
     RunFinished,
@@ -88,8 +89,11 @@ class Head:
 
 
 def data_folder() -> Path:
-    """Where data lives: `BRANCHLAB_DATA`, else the platform's folder for user data. Not made here."""
-    named = os.environ.get("BRANCHLAB_DATA")
+    """Where data lives: `BRANCHLAB_DATA`, else what is set, else the platform's folder for user data. Not made here.
+
+    Raises BadInput where the settings cannot be read.
+    """
+    named = os.environ.get("BRANCHLAB_DATA") or settings.load().data
     return (
         Path(named).expanduser().absolute()
         if named
@@ -446,6 +450,8 @@ class _Recorder:
         self._db.execute("PRAGMA synchronous=NORMAL")
 
     def _insert(self, event: Event) -> None:
+        if isinstance(event, LineSettled) and event.spared:
+            self._db.execute("UPDATE head SET planned = planned - ?", (len(event.spared),))
         row = (event.kind, getattr(event, "trial", None), to_json(event))
         self._place = self._db.execute(
             "INSERT INTO events (kind, trial, json) VALUES (?, ?, ?)", row

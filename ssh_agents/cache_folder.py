@@ -134,15 +134,20 @@ def foreign_to(kind: str) -> Callable[[Where, str], None]:
     return refuse
 
 
+def by_descriptor() -> bool:
+    """Whether this system can go through folders by descriptors, without following links."""
+    return os.open in os.supports_dir_fd and hasattr(os, "O_NOFOLLOW")
+
+
 @contextmanager
 def root(args: Dict[str, Any]) -> Iterator[int]:
     """The cache's `folder` as a descriptor, after the guard. Foreign errors become refusals here."""
     path = protocol.need(args, "folder", str)
-    if os.open not in os.supports_dir_fd or not hasattr(os, "O_NOFOLLOW"):
+    if not by_descriptor():
         raise protocol.Refused(
             "unsupported", "this system cannot walk through folders without following links"
         )
-    _guard(path)
+    guard(path)
     try:
         number = _descended(path)
     except OSError as error:
@@ -221,7 +226,7 @@ def _descended(path: str) -> int:
     return number
 
 
-def _guard(path: str) -> None:
+def guard(path: str) -> None:
     """Refuse a folder that can be no cache by its place."""
     if not path.startswith("/") or "\0" in path or os.path.normpath(path) != path.rstrip("/") or path == "//":
         raise _refused(path, "it must be an absolute path without '.' or '..'")

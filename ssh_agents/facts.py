@@ -40,7 +40,8 @@ def tell(args: Dict[str, Any], call: protocol.Call) -> Dict[str, Any]:
     """Verb `facts`: everything below in one answer; unknown values are null.
 
     `tools` (default: all of the table) names the programs whose version is asked; `path` (default: the home
-    folder) the place whose disk is looked at. Refuses a tool that the table lacks.
+    folder) the place whose disk is looked at, or would be: the nearest folder above it that is there. Refuses a
+    tool that the table lacks.
     """
     names = protocol.need_strings(args, "tools", sorted(TOOLS))
     unknown = [name for name in names if name not in TOOLS]
@@ -194,11 +195,17 @@ def _user() -> Optional[str]:
 
 def _disk(path: str) -> Optional[Dict[str, Any]]:
     real = os.path.realpath(path)
-    try:
-        free = shutil.disk_usage(real).free
-    except OSError:
-        return None
-    return {"path": real, "free_bytes": free, "fs": file_system(_text("/proc/self/mountinfo"), real)}
+    while True:
+        try:
+            free, device = shutil.disk_usage(real).free, os.stat(real).st_dev
+            break
+        except OSError:
+            above = os.path.dirname(real)
+            if above == real:
+                return None
+            real = above
+    kind = file_system(_text("/proc/self/mountinfo"), real)
+    return {"path": real, "free_bytes": free, "fs": kind, "device": device}
 
 
 def search_path() -> str:

@@ -11,11 +11,21 @@ from ssh_agents import given, protocol
 TIMEOUT_S = 10.0
 READ_BYTES = 65_536
 AGENT = "branchlab-check"
-_KEPT = ("server", "via", "www-authenticate", "proxy-authenticate", "cache-control", "vary", "location")
+_KEPT = (
+    "server",
+    "via",
+    "www-authenticate",
+    "proxy-authenticate",
+    "cache-control",
+    "vary",
+    "location",
+    "dav",
+)
+_METHODS = ("GET", "OPTIONS")
 
 
 def look(args: Dict[str, Any], call: protocol.Call) -> Dict[str, Any]:
-    """Verb `http.look`: one GET of `url` (http only), through `proxy` ({host, port}) if given.
+    """Verb `http.look`: one GET (or `method` OPTIONS) of `url` (http only), through `proxy` ({host, port}) if given.
 
     No password is sent but that of `login` ({user, password}) to the proxy, once, as Basic.
 
@@ -24,29 +34,31 @@ def look(args: Dict[str, Any], call: protocol.Call) -> Dict[str, Any]:
     """
     host, port, path, url = _url(protocol.need(args, "url", str))
     proxy = _proxy(args)
+    method = protocol.need(args, "method", str, "GET")
+    if method not in _METHODS:
+        raise protocol.Refused("bad-request", "no method that only looks: %r" % (method,))
     at = proxy or (host, port)
     where = "%s:%d" % at
     line = http.client.HTTPConnection(at[0], at[1], timeout=TIMEOUT_S)
     try:
         headers = {"User-Agent": AGENT, "Accept-Encoding": "identity", "Connection": "close"}
         headers.update(_login(args) if proxy else {})
-        line.request("GET", url if proxy else path, headers=headers)
+        line.request(method, url if proxy else path, headers=headers)
         answer = line.getresponse()
         answer.read(READ_BYTES)
     except (OSError, http.client.HTTPException) as error:
         raise protocol.Refused(
             "missing",
             "%s does not answer over HTTP: %s" % (where, error or type(error).__name__),
-            "GET " + url,
+            method + " " + url,
         ) from None
     finally:
         line.close()
-    kept = {name: _plain(value) for name, value in answer.getheaders() if name.lower() in _KEPT}
-    return {
-        "status": answer.status,
-        "reason": _plain(answer.reason or ""),
-        "headers": {name.lower(): value for name, value in kept.items()},
-    }
+    kept: Dict[str, str] = {}
+    for name, value in answer.getheaders():
+        if name.lower() in _KEPT:  # a header that comes twice says both (RFC 9110, 5.3)
+            kept[name.lower()] = _plain(", ".join(filter(None, [kept.get(name.lower()), value])))
+    return {"status": answer.status, "reason": _plain(answer.reason or ""), "headers": kept}
 
 
 def _url(text: str) -> Tuple[str, int, str, str]:

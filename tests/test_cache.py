@@ -375,7 +375,7 @@ def test_caches_have_their_usual_places() -> None:
         "/var/lib/nginx/cache",
         "/home/p4/cache",
     ):
-        cache_folder._guard(folder)
+        cache_folder.guard(folder)
 
 
 def test_a_home_is_known_by_what_is_in_it(made: Path) -> None:

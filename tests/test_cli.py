@@ -9,7 +9,7 @@ import select
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -86,6 +86,7 @@ class Found:
     text: str
     advice: str = ""
     command: str = ""
+    asks: str = ""
 
     @property
     def grade(self) -> str:
@@ -107,6 +108,7 @@ class World:
     own: bool = True
     questions: list[Question] = field(default_factory=list)
     signals: list[object] = field(default_factory=list)
+    checked: list[str] = field(default_factory=list)
 
     @property
     def parts(self) -> Parts:
@@ -136,8 +138,9 @@ class World:
         self.touched.append("look")
         return tuple(self.questions)
 
-    def _check(self, lab: Lab, experiment: Experiment | None) -> list[Found]:
+    def _check(self, lab: Lab, experiments: Sequence[Experiment]) -> list[Found]:
         self.touched.append("check")
+        self.checked = [one.name for one in experiments]
         return self.found
 
     def _left(self, lab: Lab) -> list[Found]:
@@ -307,7 +310,7 @@ def test_plan_prints_trials_commands_and_duration_and_touches_no_host(world: Wor
     assert store.runs() == ()
     world.call("run", str(world.profile))
     (head,) = store.runs()
-    assert f"(as measured in run {head.run})" in world.call("plan", str(world.profile)).stdout
+    assert f"(estimated from run {head.run})" in world.call("plan", str(world.profile)).stdout
 
 
 def test_the_changes_of_a_plan_are_a_page_alone_and_touch_no_host(world: World) -> None:
@@ -432,6 +435,14 @@ def test_check_says_what_is_missing(world: World) -> None:
     assert "           apt-get install apache2-bin" in told.stdout
     assert "what to do: Install apache2-bin." in told.stdout
     assert "1 of 3" in told.stdout
+
+
+def test_check_looks_at_all_experiments_or_the_one_that_is_named(world: World) -> None:
+    world.call("check", str(world.profile))
+    assert len(world.checked) == 2
+    assert "Only Get" in world.checked
+    world.call("check", str(world.profile), "--experiment", "Only Get")
+    assert world.checked == ["Only Get"]
 
 
 def test_revert_says_what_it_took_back(world: World) -> None:

@@ -10,7 +10,7 @@ import pytest
 from stand_in_hosts import Args, connected
 
 from lab.errors import AgentRefused
-from lab.model import Lab, Role
+from lab.model import Cache, Lab, Role
 from lab.rig import host_checks
 from lab.rig.host_checks import Checked
 from lab.rig.hosts import Connected
@@ -39,6 +39,24 @@ def test_a_disk_that_is_nearly_full_is_told(free: int, grade: str) -> None:
     assert found.grade == grade
     assert "/home/anna" in found.text
     assert list(host_checks._disk(a_host())) == []
+
+
+def test_the_disks_of_cache_and_services_are_looked_at_where_they_are_other_ones() -> None:
+    disks = {
+        "/var/cache/lab": {"path": "/var/cache", "free_bytes": 600_000, "fs": "tmpfs", "device": 2},
+        "/srv/lab": {"path": "/srv", "free_bytes": 50_000_000_000, "fs": "ext4", "device": 1},
+    }
+    one = connected(
+        "proxy",
+        Role.PROXY,
+        {"facts": lambda args: {"disk": disks[args["path"]]}},
+        facts={"disk": {"path": "/root", "free_bytes": 50_000_000_000, "fs": "ext4", "device": 1}},
+        cache=Cache(kind="apache-disk", folder="/var/cache/lab"),
+        services="/srv/lab",
+    )
+    found = list(host_checks._disk(one))
+    assert [check.grade for check in found] == ["ok", "trouble"]
+    assert "0.6 MB free in /var/cache (tmpfs)" in found[1].text or "600.0 kB" in found[1].text
 
 
 @pytest.mark.parametrize(("ahead", "grade"), [(0.0, "ok"), (30.0, "ok"), (-90.0, "warn"), (4000.0, "warn")])
@@ -77,6 +95,8 @@ def test_an_address_that_is_none_of_the_hosts_own_is_doubtful() -> None:
 def test_offloads_and_congestion_control_are_told() -> None:
     facts = {"offloads": {"eth0": {"tso": True, "gro": False}}, "congestion": "cubic"}
     text = only(host_checks._network(a_host(facts))).text
+    both = [one.text for one in host_checks._network(a_host({"addresses": ["10.0.0.1"], **facts}))]
+    assert both[0] == "IPv4: 10.0.0.1; IPv6: none"
     assert "offloads on: tso;" in text
     assert "cubic" in text
 
@@ -108,6 +128,15 @@ def test_which_device_leads_where_and_whether_ssh_shares_it(desk: str, told: str
     assert found.ok
     assert "reaches server by eth0" in found.text
     assert told in found.text
+
+
+def test_two_families_by_one_device_are_told_once_and_by_two_devices_apart() -> None:
+    server = connected("server", Role.SERVER, address="198.51.100.1", address6="2001:db8::1")
+    same = a_host(verbs=a_route({"198.51.100.1": "eth0", "2001:db8::1": "eth0"}))
+    assert only(host_checks.routes(same, (same, server))).text.startswith("reaches server by eth0;")
+    apart = a_host(verbs=a_route({"198.51.100.1": "eth0", "2001:db8::1": "eth1"}))
+    text = only(host_checks.routes(apart, (apart, server))).text
+    assert text.startswith("reaches server by eth0 (IPv4), server by eth1 (IPv6);")
 
 
 def test_a_peer_that_no_route_leads_to_is_a_fault() -> None:
@@ -152,6 +181,60 @@ def test_what_a_service_says_to_who_sends_no_password(status: int, grade: str, t
     assert asked == [{"url": URL, "proxy": {"host": "198.51.100.7", "port": 8081}}]
     assert only(host_checks.answers(one, URL)).text.startswith(f"{URL}: ")
     assert "proxy" not in asked[1]
+
+
+def service(*words: Args) -> Callable[[Args], Args]:
+    """Says these one after another."""
+    told = iter(words)
+    return lambda args: next(told)
+
+
+def said(status: int, **headers: str) -> Args:
+    named = {name.replace("_", "-"): value for name, value in headers.items()}
+    return {"status": status, "reason": "Reason", "headers": named}
+
+
+def test_a_folder_that_is_asked_for_without_its_slash_is_right() -> None:
+    one = a_host(verbs={"http.look": service(said(301, location=f"{URL}/"), said(200))})
+    assert only(host_checks.answers(one, URL)).grade == "ok"
+    elsewhere = a_host(verbs={"http.look": service(said(301, location=f"{URL}2/"))})
+    assert only(host_checks.answers(elsewhere, URL)).grade == "trouble"
+
+
+@pytest.mark.parametrize(
+    ("word", "advice"),
+    [
+        (said(302), "Look at the server's configuration."),
+        (said(301, location="HTTPS://svn.example.com/"), "Nothing can be cached over https."),
+        (said(500), "Look into its log"),
+        (said(404), "Correct the address"),
+    ],
+)
+def test_the_cure_fits_the_answer(word: Args, advice: str) -> None:
+    found = only(host_checks.answers(a_host(verbs={"http.look": service(word)}), URL))
+    assert found.grade == "trouble"
+    assert advice in found.advice
+    assert "another address" not in found.text
+
+
+@pytest.mark.parametrize(
+    ("dav", "ok"),
+    [("1,2, http://subversion.tigris.org/xmlns/dav/svn/depth", True), ("1,2", False), ("", False)],
+)
+def test_what_is_no_subversion_server_is_told(dav: str, ok: bool) -> None:
+    one = a_host(verbs={"http.look": service(said(200), said(200, dav=dav))})
+    found = only(host_checks.answers(one, URL, subversion=True))
+    assert found.ok is ok
+    assert ("as a Subversion server does" in found.text) is not ok
+
+
+@pytest.mark.parametrize(
+    "headers", [{"cache_control": "no-store"}, {"cache_control": "Private, max-age=3"}, {"vary": "*"}]
+)
+def test_answers_that_nobody_may_store_are_told(headers: dict[str, str]) -> None:
+    found = only(host_checks.answers(a_host(verbs={"http.look": service(said(200, **headers))}), URL))
+    assert found.grade == "warn"
+    assert "forbids to store it" in found.text
 
 
 def test_a_password_on_reads_is_no_trouble_to_a_run_that_has_one_and_needs_no_cache() -> None:

@@ -141,7 +141,7 @@ def test_connections_queues_and_objects_are_asked_about_in_this_order(there: Off
     assert "on eth0" in queues.text
     assert objects.host == "proxy"
     assert objects.text.startswith(f"12 objects (12.0 kB) of {REPOSITORY} are in the cache /var/cache/office")
-    assert "2 objects of others stay untouched" in objects.text
+    assert "what else it holds (2 objects) stays untouched" in objects.text
     assert objects.details == tuple(f"{REPOSITORY}trunk/{n}" for n in range(10))
     assert there.asked() <= ASKS
 
@@ -257,7 +257,7 @@ def test_of_a_real_cache_only_what_is_below_the_root_would_go(
     one = connected("proxy", Role.PROXY, {"cache.list": _listed}, cache=cache)
     (asked,) = purge(one, f"http://127.0.0.1:{origin}/plain/")
     assert asked.text.startswith("11 objects (")
-    assert asked.text.endswith("3 objects of others stay untouched.")
+    assert asked.text.endswith("what else it holds (3 objects) stays untouched.")
     assert len(asked.details) == 10
     assert {url.rstrip("?") for url in asked.details} <= set(urls)
     assert purge(one, f"http://127.0.0.1:{origin}/svn/") == ()

@@ -14,7 +14,7 @@ from lab.asking import KINDS
 from lab.errors import BadInput
 from lab.model import AS_IT_IS, DISABLED, Cache, Experiment, Host, Lab, Role
 from lab.rig import changes, planning
-from lab.rig.hosts import LEASE_S
+from lab.settings import LEASE_S
 
 
 def wanted(**given: Any) -> Experiment:
@@ -132,7 +132,7 @@ def test_what_cannot_be_run_has_no_page() -> None:
         page(replace(LAB, hosts=(replace(SERVER, services=None), *LAB.hosts[1:])))
     with pytest.raises(BadInput, match="attempts"):
         page(attempts=0)
-    assert changes.OUTLASTS_S > LEASE_S
+    assert changes.WATCHER_S > 0
 
 
 def test_a_repository_of_the_users_own_is_told_how_many_revisions_come() -> None:

@@ -64,6 +64,7 @@ def verbs(*lacking: str, leases: Sequence[Args] = (), ahead_s: float = 0.0) -> d
         "leases": lambda args: {"leases": list(leases)},
         "packages.look": apt(*lacking),
         "clock": lambda args: {"utc": time.time() + ahead_s},
+        "facts": lambda args: {"disk": {"path": args["path"], "free_bytes": 9e9, "fs": "ext4", "device": 7}},
     }
 
 
@@ -233,8 +234,24 @@ def test_an_embedded_lab_has_what_a_run_needs_and_is_not_changed_by_looking(lab:
     found = machines.check(lab.lab, experiment(lines=(LINE,)))
     assert [one for one in found if not one.ok] == []
     assert {one.host for one in found} == {"server", "proxy", "client"}
-    assert "the line can be limited on eth0" in {one.text for one in found}
+    assert any(
+        one.text.startswith("the line can be limited on eth0 (queue there now: ") and "HTB, TBF" in one.text
+        for one in found
+    )
     real_runs.await_same(lab.folder, before)
+
+
+@pytest.mark.lab
+def test_what_only_a_later_experiment_lacks_is_told_with_its_name(lab: Embedded) -> None:
+    first, same = experiment(lines=(LINE,)), experiment(name="The same again", lines=(LINE,))
+    other = experiment(name="Elsewhere", data=None, repository="http://{server}:9/nothing/trunk")
+    alone = machines.check(lab.lab, first)
+    found = machines.check(lab.lab, first, also=(same, other))
+    assert all(one.ok for one in alone)
+    (told,) = (one for one in found if not one.ok)
+    assert told.text.startswith("Elsewhere: http://")
+    assert any(one.text.startswith("the line can be limited on eth0") for one in found)
+    assert not [one for one in found if "The same again" in one.text]
 
 
 @pytest.mark.lab

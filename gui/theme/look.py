@@ -34,6 +34,8 @@ class Look(QObject):
         self._fonts: dict[tuple[int, int, bool], QFont] = {}
         self._colours: dict[str, QColor] = {}
         self.scale = ratio
+        self.motion = True
+        """False: nothing ever moves by itself"""
 
     def use(self, name: str) -> None:
         """Change to the palette `light` or `dark`."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import statistics
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from lab.analysis import unrest
@@ -21,6 +21,7 @@ from lab.events import (
     CacheFilled,
     Event,
     LineProved,
+    LineSettled,
     Outcome,
     RunFinished,
     RunStarted,
@@ -88,8 +89,11 @@ def summarised(
     proved: dict[Line, LineProved] = {}
     fills: list[CacheFilled] = []
     results: list[TrialFinished] = []
+    settled: list[LineSettled] = []
     for event in events:
         match event:
+            case LineSettled():
+                settled.append(event)
             case RunStarted():
                 started = event
             case ToolMeasured():
@@ -104,11 +108,14 @@ def summarised(
                 finished = event
     if started is None:
         raise ValueError("these events do not begin with run-started")
+    spared = {number for one in settled for number in one.spared}
+    if spared:  # they were in the plan in case that they were needed
+        started = replace(started, trials=tuple(t for t in started.trials if t.number not in spared))
     rows = cells(started, results, tool_start_s=tool_start_s, excluded=excluded, base=base)
     attempts = _attempts(started, results, excluded)
     held = rows if base == DISABLED else cells(started, results, tool_start_s=tool_start_s, excluded=excluded)
     # The answers speak of the proxy against none, whatever the tables are held against.
-    view = View(cells=held, classes=started.classes, tool_start_s=tool_start_s)
+    view = View(cells=held, classes=started.classes, tool_start_s=tool_start_s, settled=tuple(settled))
     return Summary(
         started=started,
         finished=finished,

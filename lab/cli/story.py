@@ -61,6 +61,13 @@ def report(summary: Summary, path: Path | None, out: Console) -> None:
         out.quiet = True
 
 
+def _ended(summary: Summary) -> str:
+    """How the run ended, in the words of `branchlab runs`."""
+    if summary.finished is None:
+        return "still running"
+    return "broke off" if summary.finished.reason == store.NO_LAST_WORD else str(summary.outcome)
+
+
 def _report(summary: Summary, path: Path | None, out: Console) -> None:
     started = summary.started
     out.print()
@@ -70,7 +77,7 @@ def _report(summary: Summary, path: Path | None, out: Console) -> None:
     out.print(
         summary.source
         or f"{started.experiment.name}, run {started.run}, {started.at[:16].replace('T', ' ')} UTC: "
-        f"{summary.outcome if summary.finished else 'still running'}. Trials: {tables.proven(summary)}.",
+        f"{_ended(summary)}. Trials: {tables.proven(summary)}.",
         soft_wrap=not out.is_terminal,
     )
     if summary.finished is not None and summary.finished.reason:

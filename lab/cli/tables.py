@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import sys
 from collections.abc import Iterable, Sequence
@@ -123,16 +124,24 @@ def _against(cell: Cell | None, base: Cell | None) -> Text:
     if not cell.kept and not cell.void and not cell.published:
         return Text("")
     if cell.verdict not in _STYLES:
-        return Text(f"{_VERDICTS.get(cell.verdict, cell.verdict)}{_more(cell)}")
+        return Text(
+            f"{_VERDICTS.get(cell.verdict, cell.verdict)}{_more(cell, base.median_s if base else None)}"
+        )
     there, here = base.median_s if base and base.median_s else 0.0, cell.median_s or 0.0
     value = words.times(words.ratio(max(here, there), min(here, there)))
     return Text(f"{value} {cell.verdict}{words.sure(cell.against)}", style=_STYLES[cell.verdict])
 
 
-def _more(cell: Cell) -> str:
+def _more(cell: Cell, shown_s: float | None = None) -> str:
     """What would have been seen, or how many attempts would tell."""
     against = cell.against
     if cell.verdict == "no-difference" and against is not None and against.smallest is not None:
+        apart = abs(math.log(against.ratio)) if against.ratio else 0.0
+        if shown_s and cell.median_s:
+            apart = max(apart, abs(math.log(cell.median_s / shown_s)))
+        # Beside two numbers that are far apart the smallest would read as a contradiction: scattered attempts.
+        if apart >= math.log1p(against.smallest):
+            return f"; too scattered to say{words.sure(against)}"
         return f" ({words.percent(against.smallest)} would show)"
     if cell.verdict == "too-few" and against is not None and against.needed is not None:
         return f" ({against.needed} kept would tell)"

@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from urllib.parse import urlsplit
 
-from lab import asking, caches, design, places, units
+from lab import asking, caches, design, places, settings, units
 from lab.model import Cache, Experiment, Host, Lab, Role
 from lab.rig import planning
 from lab.rig.checking import service_folders
-from lab.rig.hosts import LEASE_S, owner
+from lab.rig.hosts import owner
 from lab.rig.scratch import PROXY_PORT
 from lab.vcs import Driver
 
-OUTLASTS_S = LEASE_S + 5
-"""So long at most a change outlives BranchLab: a lease, and the few seconds that its watcher takes."""
+WATCHER_S = 5
+"""A change outlives BranchLab by a lease at most, and the few seconds that its watcher takes."""
 
 _NEVER = (
     "Other nftables tables, firewall rules, addresses, routes and settings of the system.",
@@ -48,9 +48,10 @@ def page(lab: Lab, experiment: Experiment, driver: Driver, duration: str = "") -
 
 
 def _ends() -> list[str]:
+    lease = settings.lease_s()
     return [
         "Each change is written down on its host before it is made, and lasts while BranchLab renews a lease of"
-        f" {LEASE_S:.0f} s. It is taken back when the run ends, however it ends; when BranchLab, its machine or the"
+        f" {lease:.0f} s. It is taken back when the run ends, however it ends; when BranchLab, its machine or the"
         " network to it is gone, a watcher on the host takes it back by itself. A host that restarts comes up"
         " without line and counters; folders that were left are removed by `branchlab revert`. Each change, and"
         " its end, is one line in that host's journal (tag `branchlab`): who, from where, what.",
@@ -89,7 +90,7 @@ def _host(lab: Lab, host: Host, experiment: Experiment) -> list[str]:
 
 def _leased(lab: Lab, host: Host, experiment: Experiment) -> Iterator[tuple[str, str, str]]:
     """Changes under a lease: what, its undo, how long it can stay."""
-    soon = f"{OUTLASTS_S:.0f} s"
+    soon = f"{settings.lease_s() + WATCHER_S:.0f} s"
     shaped = [line for line in experiment.lines if line.limited or line.delayed]
     if host in lab.holders and shaped:
         own = lab.place in ("office", "senders") and host.role is not Role.SERVER
@@ -182,8 +183,9 @@ def _ports(lab: Lab, host: Host, experiment: Experiment) -> Iterator[str]:
             f", answering this host and {only}" if experiment.data else ""
         )
         if any(line.limited or line.delayed for line in experiment.lines):
-            yield "one free TCP and UDP port while a line is probed"
+            yield "one free TCP and UDP port above 1023 while a line is probed, from clients and proxy"
     if host.role is Role.PROXY:
+        yield "one free TCP port above 1023 when a run begins, from the clients"
         own = f", answering {only}, and going to the repository's host on port {port} alone"
         ours = bool(host.services and host.cache)
         yield f"TCP {urlsplit(host.url or '').port or PROXY_PORT} for the proxy{own if ours else ''}"
@@ -231,7 +233,7 @@ def _revert(lab: Lab) -> list[str]:
         "",
         "from any machine that reaches the hosts, at any time, also twice; with `--force` while the run goes on,"
         " which then fails. Without it: end BranchLab, and the hosts take everything back by themselves within"
-        f" {OUTLASTS_S:.0f} s.",
+        f" {settings.lease_s() + WATCHER_S:.0f} s.",
     ]
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+import ipaddress
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -18,6 +20,9 @@ from lab.rig.meter import Meter
 from lab.rig.scratch import PROXY_PORT
 from lab.stop import Stop
 
+_QUEUES = {"htb": "HTB", "tbf": "TBF", "netem": "netem", "ifb": "IFB"}
+"""Parts of a line, as kernels and their users call them."""
+
 
 def service_folders(host: Host) -> list[str]:
     """Where services of BranchLab's own are on this host while a run goes on."""
@@ -32,9 +37,11 @@ def check(
     passwords: Passwords | None = None,
     stop: Stop | None = None,
     say: Callable[[str], None] = lambda name: None,
+    also: Sequence[Experiment] = (),
 ) -> tuple[Checked, ...]:
     """Everything that a run would need, looked at; nothing is changed. Raises no LabError but Stopped.
 
+    Of the experiments in `also` what was not said before is told, with their name.
     `say` is told of each host's name before it is looked at, and of an empty one before what is between them.
     """
     known = passwords or Passwords()
@@ -55,7 +62,7 @@ def check(
             found.append(Checked(host.name, False, str(error), error.advice))
     if len(reached) == len(lab.hosts):
         say("")
-        found += _line(lab, experiment, stop, known)
+        found += _line(lab, experiment, stop, known, also)
     return tuple(found)
 
 
@@ -80,8 +87,11 @@ def _host(one: Connected, lab: Lab) -> Iterator[Checked]:
         )
     elif one.root is None:
         yield from _without_root(one, lab)
-    elif one.root.notice:
-        yield Checked(one.name, True, one.root.notice)
+    else:
+        how = {"direct": "by logging in with the rights"}.get(one.host.root, f"by {one.host.root}")
+        yield Checked(one.name, True, f"may do as root what a run needs, {how}")
+        if one.root.notice:
+            yield Checked(one.name, True, one.root.notice)
     yield from _left(one)
 
 
@@ -201,7 +211,21 @@ def _agents(one: Connected) -> list[Agent]:
     return [agent for agent in (one.root, one.agent) if agent is not None]
 
 
-def _line(lab: Lab, experiment: Experiment | None, stop: Stop, passwords: Passwords) -> Iterator[Checked]:
+def news(experiment: Experiment, found: Iterable[Checked], said: Sequence[Checked]) -> Iterator[Checked]:
+    """Of what was found for one more experiment, what was not said yet; with its name."""
+    before = {(one.host, one.ok, one.text) for one in said}
+    for one in found:
+        if (one.host, one.ok, one.text) not in before:
+            yield replace(one, text=f"{experiment.name}: {one.text}")
+
+
+def _line(
+    lab: Lab,
+    experiment: Experiment | None,
+    stop: Stop,
+    passwords: Passwords,
+    also: Sequence[Experiment] = (),
+) -> Iterator[Checked]:
     try:
         with connected(lab, stop, lease_s=None, passwords=passwords) as hosts:
             for one in hosts:
@@ -213,7 +237,7 @@ def _line(lab: Lab, experiment: Experiment | None, stop: Stop, passwords: Passwo
                 yield Checked(
                     name,
                     not word["refuse"],
-                    str(word["refuse"] or f"{what} can be limited on {word['device']}"),
+                    str(word["refuse"] or f"{what} can be limited on {word['device']}{_means(word)}"),
                     line.advice(word) if word["refuse"] else "",
                 )
             seen = peers.look(hosts, stop)
@@ -222,13 +246,42 @@ def _line(lab: Lab, experiment: Experiment | None, stop: Stop, passwords: Passwo
             for text in Meter(hosts, peers.hidden(seen, hosts)).notes():
                 yield Checked(lab.name, True, text)
             if experiment is not None:
-                yield from _ports(experiment, hosts, seen)
-                line.refuse(experiment.lines, stop)
-                yield from _services(experiment, hosts)
+                said = list(_wanted(experiment, hosts, line, seen, stop))
+                yield from said
+                for other in also:
+                    more = _wanted(other, hosts, line, seen, stop)
+                    yield from news(other, more, said)
     except Stopped:
         raise
     except LabError as error:
         yield Checked(error.host or lab.name, False, str(error), error.advice)
+
+
+def _wanted(
+    experiment: Experiment,
+    hosts: Sequence[Connected],
+    line: HeldLine,
+    seen: Sequence[peers.Seen],
+    stop: Stop,
+) -> Iterator[Checked]:
+    """What this experiment needs beside its hosts: ports, its lines, services of the user's own."""
+    try:
+        yield from _ports(experiment, hosts, seen)
+        line.refuse(experiment.lines, stop)
+        yield from _services(experiment, hosts)
+    except Stopped:
+        raise
+    except LabError as error:
+        yield Checked(error.host or hosts[0].name, False, str(error), error.advice)
+
+
+def _means(word: Mapping[str, Any]) -> str:
+    """With what a line is made there, and which queue is there now."""
+    kinds = word.get("kinds") or {}
+    able = [name for kind, name in _QUEUES.items() if kinds.get(kind)]
+    lacking = [name for kind, name in _QUEUES.items() if not kinds.get(kind)]
+    text = f" (queue there now: {word.get('root_qdisc') or 'none'}; the kernel has {', '.join(able) or 'nothing'}"
+    return f"{text}{', not ' + ', '.join(lacking) if lacking else ''})"
 
 
 def _ports(
@@ -239,6 +292,27 @@ def _ports(
         if any(agent.ask("leases")["leases"] for agent in _agents(one)):
             continue  # a run's own service may listen there, and goes with it
         yield from host_checks.port(one, service)
+
+
+def _proxy_address(proxy: Connected) -> Iterator[Checked]:
+    """Whether `url` of a proxy of BranchLab's own is the proxy's."""
+    host = urlsplit(proxy.host.url or "").hostname or ""
+    own = {*proxy.facts.get("addresses", ()), *proxy.addresses}
+    if own and _literal(host) and host not in own:
+        yield Checked(
+            proxy.name,
+            False,
+            f"`url` leads to {host}, which is no address of this host ({', '.join(sorted(own))})",
+            f'Write url = "http://{sorted(own)[0]}:PORT" under [hosts.{proxy.name}], or the host\'s name.',
+        )
+
+
+def _literal(host: str) -> bool:
+    try:
+        ipaddress.ip_address(host)
+    except ValueError:
+        return False
+    return True
 
 
 def _services(experiment: Experiment, hosts: Sequence[Connected]) -> Iterator[Checked]:
@@ -257,7 +331,15 @@ def _services(experiment: Experiment, hosts: Sequence[Connected]) -> Iterator[Ch
         )
         return
     if url:
-        yield from host_checks.answers(client, url, named=bool(experiment.user) and not enabled)
+        yield from host_checks.answers(
+            client,
+            url,
+            named=bool(experiment.user) and not enabled,
+            subversion=experiment.vcs == "subversion",
+        )
+    for proxy in in_role(hosts, Role.PROXY):
+        if proxy.host.services and enabled:
+            yield from _proxy_address(proxy)
     for proxy in proxies:
         parts = urlsplit(proxy.host.url or "")
         at = (parts.hostname or next(iter(proxy.addresses), proxy.name), parts.port or PROXY_PORT)

@@ -41,7 +41,8 @@ NAMES = {
 class Checked:
     """One thing that was looked at. `advice` is empty where nothing is to be done; `command` is its exact words.
 
-    `packages` is true where `lab.rig.provisioning` can cure it.
+    `packages` is true where `lab.rig.provisioning` can cure it; `asks` is the kind of `lab.asking.KINDS` that a run
+    would have to be agreed to, if it is such a thing.
     """
 
     host: str
@@ -50,6 +51,7 @@ class Checked:
     advice: str = ""
     command: str = ""
     packages: bool = False
+    asks: str = ""
 
     @property
     def grade(self) -> Literal["ok", "warn", "trouble"]:
@@ -95,10 +97,23 @@ def _programs(one: Connected, lab: Lab) -> Iterator[Checked]:
 
 
 def _disk(one: Connected) -> Iterator[Checked]:
-    disk = one.facts.get("disk") or {}
-    free = disk.get("free_bytes")
-    if free is None:
-        return
+    """The disk of the home, where working copies are, and others on which a cache or services are."""
+    disks = [one.facts.get("disk") or {}]
+    cache = one.host.cache
+    for folder in (cache.folder if cache is not None else None, one.host.services):
+        if folder:
+            # Only the agent of root may see into every folder on the way.
+            asked = {"tools": [], "path": folder}
+            disks.append((one.root or one.agent).ask("facts", asked, timeout_s=60).get("disk") or {})
+    seen = set()
+    for disk in disks:
+        if disk.get("free_bytes") is not None and disk.get("device") not in seen:
+            seen.add(disk.get("device"))
+            yield from _room(one, disk)
+
+
+def _room(one: Connected, disk: Mapping[str, Any]) -> Iterator[Checked]:
+    free = int(disk["free_bytes"])
     text = f"{units.bytes_text(free)} free in {disk.get('path')} ({disk.get('fs') or 'unknown file system'})"
     if free < LEAST_DISK_BYTES:
         yield Checked(
@@ -141,7 +156,8 @@ def _network(one: Connected) -> Iterator[Checked]:
                 one.name,
                 True,
                 f"the profile's address {address} is none of this host's own ({', '.join(sorted(own))})",
-                "Right only behind NAT or a load balancer; else correct `address` in the profile.",
+                "Right only behind NAT or a load balancer; else correct"
+                f" `{'address6' if ':' in address else 'address'}` in the profile.",
             )
     on = sorted(
         {
@@ -151,6 +167,10 @@ def _network(one: Connected) -> Iterator[Checked]:
             if is_on
         }
     )
+    v4, v6 = (sorted(a for a in own if (":" in a) is six) for six in (False, True))
+    if own:
+        text = f"IPv4: {', '.join(v4) or 'none'}; IPv6: {', '.join(v6) or 'none'}"
+        yield Checked(one.name, True, text)
     text = f"offloads on: {', '.join(on)}; the queue cuts what they merge" if on else "no offloads are on"
     yield Checked(one.name, True, f"{text}; congestion control {one.facts.get('congestion') or 'unknown'}")
 
@@ -181,9 +201,17 @@ def routes(one: Connected, hosts: Sequence[Connected]) -> Iterator[Checked]:
         if devices[address] is None:
             advice = f"Add a route there, or correct the address of {of[address]} in the profile."
             yield Checked(one.name, False, f"no route leads to {of[address]} ({address})", advice)
-    ways = ", ".join(f"{of[address]} by {devices[address]}" for address in sorted(of) if devices[address])
-    if not ways:
+    by: dict[tuple[str, str], list[str]] = {}
+    for address in sorted(of):
+        if devices[address]:
+            by.setdefault((of[address], devices[address]), []).append("IPv6" if ":" in address else "IPv4")
+    if not by:
         return
+    split = len({name for name, _ in by}) < len(by)  # a family goes another way than the other
+    ways = ", ".join(
+        f"{name} by {device}{' (' + ' and '.join(dict.fromkeys(families)) + ')' if split else ''}"
+        for (name, device), families in sorted(by.items())
+    )
     if not desk:
         ssh = "BranchLab's SSH comes over no network"
     elif devices[desk] in [devices[address] for address in of]:
@@ -234,48 +262,82 @@ def listens(one: Connected, proxy: str, at: tuple[str, int], *, named: bool = Fa
 
 
 def answers(
-    one: Connected, url: str, through: tuple[str, int] | None = None, *, named: bool = False
+    one: Connected,
+    url: str,
+    through: tuple[str, int] | None = None,
+    *,
+    named: bool = False,
+    subversion: bool = False,
 ) -> Iterator[Checked]:
     """What a service of the user's own says to a client that sends no password; `through` is a proxy (host, port).
 
     `named`: a run would send one, to the proxy if it is through one, else to the server; then without any cache.
+    `subversion`: it has to be a server of Subversion.
     """
     args = {"url": url, **({"proxy": {"host": through[0], "port": through[1]}} if through else {})}
     where = f"{url} through {through[0]}:{through[1]}" if through else url
     try:
         word = one.agent.ask("http.look", args, timeout_s=60)
+        if 300 <= word["status"] < 400 and word["headers"].get("location") == f"{url}/":
+            # Of a folder: a client of version control asks for it under both names.
+            args["url"] = f"{url}/"
+            word = one.agent.ask("http.look", args, timeout_s=60)
     except AgentRefused as error:
         yield Checked(
             one.name, False, f"{where}: {error}", "Start it, or correct the address in the profile."
         )
         return
-    status = word["status"]
+    advice = _against(word, named=named, proxied=through is not None)
+    if advice is None:
+        yield from _let_in(one, args, where, word, subversion=subversion and through is None)
+    else:
+        ok, text, cure = advice
+        yield Checked(one.name, ok, f"{where}: {text}", cure)
+
+
+def _against(word: Mapping[str, Any], *, named: bool, proxied: bool) -> tuple[bool, str, str] | None:
+    """What is in the way of a client: whether a run could be done nevertheless, what it is, and the cure."""
+    status = int(word["status"])
     if status == 407:
-        yield Checked(one.name, named, f"{where}: the proxy asks for a password", "" if named else LET_IN)
-    elif status == 401:
-        advice = (
+        return named, "the proxy asks for a password", "" if named else LET_IN
+    if status == 401:
+        cure = (
             "Nothing can be cached then. Allow reading without a password, from the lab's addresses at least."
         )
-        if named and through is None:
-            advice = "Nothing can be cached then: only the line can be measured with it."
-        yield Checked(
-            one.name, named and through is None, f"{where}: a password is asked for on reads", advice
-        )
-    elif 300 <= status < 400:
-        to = str(word["headers"].get("location", "another address"))
-        advice = f"Write the address itself in the profile: {to}."
-        if to.startswith("https:"):
-            advice = "Nothing can be cached over https. Name an address that answers over http."
-        yield Checked(one.name, False, f"{where}: sends on to {to}", advice)
-    elif status in (403, 502, 503, 504):
-        advice = "Look into its log: it refuses what a run would ask, or does not reach the server."
-        yield Checked(one.name, False, f"{where}: answers {status} {word['reason']}", advice)
-    elif status >= 400:
-        yield Checked(
-            one.name,
-            False,
-            f"{where}: answers {status} {word['reason']}",
-            "Correct the address in the profile.",
-        )
+        if named and not proxied:
+            cure = "Nothing can be cached then: only the line can be measured with it."
+        return named and not proxied, "a password is asked for on reads", cure
+    if 300 <= status < 400:
+        to = str(word["headers"].get("location", ""))
+        if not to:
+            return False, f"answers {status}, and not where it is", "Look at the server's configuration."
+        if to.lower().startswith("https:"):
+            cure = "Nothing can be cached over https. Name an address that answers over http."
+            return False, f"sends on to {to}", cure
+        return False, f"sends on to {to}", f"Write the address itself in the profile: {to}."
+    said = f"answers {status} {word['reason']}"
+    if status == 403 or status >= 500:
+        cure = "Look into its log: it refuses what a run would ask, or does not reach the server."
+        return False, said, cure
+    return (False, said, "Correct the address in the profile.") if status >= 400 else None
+
+
+def _let_in(
+    one: Connected, args: dict[str, Any], where: str, word: Mapping[str, Any], *, subversion: bool
+) -> Iterator[Checked]:
+    # mod_dav_svn names its extensions of WebDAV in the answer to OPTIONS (subversion/mod_dav_svn/version.c).
+    if subversion:
+        options = one.agent.ask("http.look", {**args, "method": "OPTIONS"}, timeout_s=60)
+        if "subversion" not in options["headers"].get("dav", ""):
+            text = f"{where}: answers, and not as a Subversion server does"
+            yield Checked(one.name, False, text, "Correct the address in the profile.")
+            return
+    control = word["headers"].get("cache-control", "").lower()
+    kept = [said for said in ("no-store", "private") if said in control]
+    kept += ["Vary: *"] if word["headers"].get("vary", "").strip() == "*" else []
+    text = f"{where}: answers without a password"
+    if kept:
+        text += f", and forbids to store it ({', '.join(kept)})"
+        yield Checked(one.name, True, text, "Nothing can be cached then: only the line can be measured.")
     else:
-        yield Checked(one.name, True, f"{where}: answers without a password")
+        yield Checked(one.name, True, text)

@@ -22,9 +22,6 @@ from lab.stop import Stop
 
 log = logging.getLogger(__name__)
 
-LEASE_S = 30.0
-"""How long a change on a host outlives the last sign of life of BranchLab, in seconds."""
-
 
 @dataclass(slots=True)
 class Connected:
@@ -108,7 +105,7 @@ def connected(
     lab: Lab,
     stop: Stop,
     *,
-    lease_s: float | None = LEASE_S,
+    lease_s: float | None,
     owned_by: Mapping[str, str] | None = None,
     passwords: Passwords | None = None,
 ) -> Iterator[tuple[Connected, ...]]:

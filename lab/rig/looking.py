@@ -54,6 +54,8 @@ def look(
             if proxy.host.cache is not None:
                 looked = Fullness(proxy, proxy.host.cache, workplace.origin, never_filled)
                 objects = unasked(looked, proxy, stop)
+                if not proxy.host.services:
+                    looked.try_purge(stop)
                 found += purge(looked, proxy, objects)
                 if remember:
                     _shown[looked.place] = frozenset(objects.keys)
@@ -179,9 +181,15 @@ def purge(fullness: Fullness, proxy: Connected, found: Unasked) -> tuple[Questio
     since = ", and came there after it was looked at" if fullness.ours.keys else ""
     text = (
         f"{len(found.objects)} objects ({size}){of} are in the cache {fullness.folder} already{since}."
-        f" They would be taken out; {found.others} objects of others stay untouched."
+        f" They would be taken out, whoever brought them in; {_rest(found.others)}."
     )
     return (Question("purge", proxy.name, text, names(one["url"] for one in found.objects)),)
+
+
+def _rest(others: int) -> str:
+    if not others:
+        return "the cache holds nothing else"
+    return f"what else it holds ({others} object{'s' * (others != 1)}) stays untouched"
 
 
 def _refuse_rootless(hosts: Sequence[Connected], experiment: Experiment) -> None:

@@ -80,9 +80,9 @@ def _one(target: Connected, one: Connected, wanted: str, where: dict[str, Any], 
 
 
 def hidden(seen: Sequence[Seen], hosts: Sequence[Connected]) -> frozenset[str]:
-    """The hosts whose addresses the server does not see."""
+    """The hosts whose own addresses the server does not see; a wrong one in the profile hides nobody."""
     servers = {one.name for one in in_role(hosts, Role.SERVER)}
-    return frozenset(one.host for one in seen if one.hidden and one.by in servers)
+    return frozenset(one.host for one in seen if one.hidden and one.seen != one.own and one.by in servers)
 
 
 def told(seen: Sequence[Seen], hosts: Sequence[Connected], place: str) -> Iterator[Found]:

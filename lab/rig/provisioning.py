@@ -6,7 +6,7 @@ import shlex
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
 
-from lab import caches
+from lab import caches, settings
 from lab.agents import Conversation
 from lab.credentials import Passwords
 from lab.errors import HostLacks
@@ -87,7 +87,8 @@ def provision(
     """
     came: dict[str, list[str]] = {}
     owned_by = owner(purpose="provision")
-    with connected(_part(lab, only), stop, owned_by=owned_by, passwords=passwords) as hosts:
+    lease_s = settings.lease_s()
+    with connected(_part(lab, only), stop, lease_s=lease_s, owned_by=owned_by, passwords=passwords) as hosts:
         wanted = [(one, _missing(one, lab)) for one in hosts]
         for one, missing in wanted:
             _refuse(one, missing)
@@ -107,7 +108,8 @@ def unprovision(
     """Take away what `provision` installed; what something else needs by now stays, and is told. Idempotent."""
     told: dict[str, list[str]] = {}
     owned_by = owner(purpose="provision --remove")
-    with connected(_part(lab, only), stop, owned_by=owned_by, passwords=passwords) as hosts:
+    lease_s = settings.lease_s()
+    with connected(_part(lab, only), stop, lease_s=lease_s, owned_by=owned_by, passwords=passwords) as hosts:
         for one in hosts:
             stop.check()
             told[one.name] = _removed(one, say) if one.root is not None else []

@@ -10,14 +10,14 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from urllib.parse import quote, unquote, urlsplit
 
-from lab import places
+from lab import places, settings
 from lab.credentials import Passwords
 from lab.errors import AgentRefused, BadInput, HostTrouble, LabError
 from lab.events import HostChanged, Noted
 from lab.model import CHANGING, Experiment, Host, Lab, Role
 from lab.rig import entry
 from lab.rig.entry import Entry
-from lab.rig.hosts import LEASE_S, Connected, connected, in_role, only, owner
+from lab.rig.hosts import Connected, connected, in_role, only, owner
 from lab.rig.subversion import Seen, Svn
 from lab.stop import Stop
 from lab.vcs import Driver
@@ -308,7 +308,9 @@ def _at_client(
     alone = Lab(name=lab.name, hosts=(replace(host, root="none"),))
     held = owner(purpose="scratch place")
     entered = entry.of(experiment, url, server.name, passwords)
-    with connected(alone, Stop(), lease_s=LEASE_S, owned_by=held, passwords=passwords) as (client,):
+    with connected(alone, Stop(), lease_s=settings.lease_s(), owned_by=held, passwords=passwords) as (
+        client,
+    ):
         entered.refuse_old((client.facts.get("tools") or {}).get("svn"), client.name)
         yield client, place, _folder(Svn(client, driver, entered), url, Stop()), entered
 
@@ -555,8 +557,8 @@ class RunPlace:
                 f"the server locks no file in the scratch place, so there can be no Check-Out: {error}",
                 host=error.host,
                 tried=error.tried,
-                advice="A Subversion server only locks for users who have a name: let it take the lab's hosts for"
-                " one (mod_headers: RequestHeader set Authorization … early), or take check-out out of the operations.",
+                advice="A Subversion server only locks for users who have a name. Give the run one (user = in the"
+                " experiment), or take check-out out of the operations.",
             ) from error
         self._svn.done(["unlock", url], stop)
 
