@@ -59,7 +59,12 @@ def test_both_ends_of_our_ssh_are_exempt_and_a_unix_socket_has_none() -> None:
 
 def test_every_host_that_cannot_be_had_is_named() -> None:
     hosts = tuple(
-        Host(name=name, role=role, ssh=f"unix:/nowhere/{name}", host_key="ssh-ed25519 AAAA")
+        Host(
+            name=name,
+            role=role,
+            ssh=f"unix:/nowhere/{name}",
+            host_key="ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA",
+        )
         for name, role in (("server", Role.SERVER), ("desk", Role.CLIENT))
     )
     with pytest.raises(HostTrouble) as caught, connected(Lab(name="Nowhere", hosts=hosts), Stop()):

@@ -254,6 +254,17 @@ def rooted(connection: ssh.Connection, agent: Agent, passwords: Passwords) -> Ag
     except agents.PasswordRefused:
         passwords.refused(target)
         raise
+    except agents.PasswordMissing as error:
+        why = passwords.astray()
+        if not why:
+            raise
+        raise agents.PasswordMissing(
+            f"{host.root} asks for a password, and {why}",
+            host=host.name,
+            advice="One descriptor serves all hosts. Where their passwords differ, the keyring has one for each (the"
+            " guide, Secrets); or an administrator lets this user start just the agent, without a password:"
+            " branchlab check --sudoers PROFILE.",
+        ) from error
     passwords.right(target)
     return started
 
