@@ -67,11 +67,17 @@ def test_every_host_that_cannot_be_had_is_named() -> None:
         )
         for name, role in (("server", Role.SERVER), ("desk", Role.CLIENT))
     )
-    with pytest.raises(HostTrouble) as caught, connected(Lab(name="Nowhere", hosts=hosts), Stop()):
+    with (
+        pytest.raises(HostTrouble) as caught,
+        connected(Lab(name="Nowhere", hosts=hosts), Stop(), lease_s=None),
+    ):
         raise AssertionError("nobody is there")
     assert "server" in str(caught.value)
     assert "desk" in str(caught.value)
-    with pytest.raises(HostTrouble) as alone, connected(Lab(name="Nowhere", hosts=hosts[1:]), Stop()):
+    with (
+        pytest.raises(HostTrouble) as alone,
+        connected(Lab(name="Nowhere", hosts=hosts[1:]), Stop(), lease_s=None),
+    ):
         raise AssertionError("nobody is there")
     assert alone.value.host == "desk"
     assert alone.value.advice
