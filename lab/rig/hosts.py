@@ -12,7 +12,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
-from lab import agents, ssh
+from lab import agents, settings, ssh
 from lab.agents import Agent, Lease
 from lab.credentials import Passwords
 from lab.errors import AgentRefused, HostLacks, HostTrouble, LabError
@@ -105,7 +105,7 @@ def connected(
     lab: Lab,
     stop: Stop,
     *,
-    lease_s: float | None,
+    lease_s: float | None = settings.LEASE_S,
     owned_by: Mapping[str, str] | None = None,
     passwords: Passwords | None = None,
 ) -> Iterator[tuple[Connected, ...]]:
