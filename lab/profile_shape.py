@@ -125,7 +125,7 @@ def _url(value: Any) -> str:
         if re.fullmatch(r"http://[^\s/@?#]+/?", text) and parts.hostname and parts.port != 0:
             return text
     raise BadInput(
-        f"`{places.without_user(text)}` is no address of a proxy: write for example {example}, "
+        f"`{places.shown(text)}` is no address of a proxy: write for example {example}, "
         "without a password, a user and a path"
     )
 
@@ -179,9 +179,7 @@ def _repository(value: Any) -> str:
     try:
         holes = [name for _, name, _, _ in string.Formatter().parse(text) if name is not None]
     except ValueError as error:
-        raise BadInput(
-            f"`{places.without_user(text)}` has a brace too many: write for example {example}"
-        ) from error
+        raise BadInput(f"`{places.shown(text)}` has a brace too many: write for example {example}") from error
     for hole in holes:
         _one_of(hole, HOLES, "name in braces")
     return text.rstrip("/")
@@ -201,7 +199,7 @@ def made_trouble(repository: str) -> str:
     if match and (not match[1] or 0 < int(match[1]) < 65536):
         return ""
     return (
-        f"`{places.without_user(repository)}` is no place where BranchLab can serve a repository: "
+        f"`{places.shown(repository)}` is no place where BranchLab can serve a repository: "
         'write "http://{server}/NAME/trunk", with a port behind {server} if need be'
     )
 
@@ -217,8 +215,8 @@ def entry_trouble(repository: str, ca: str | None, states: list[ProxyState]) -> 
         return ("ca", "the repository is not on https: take `ca` out") if ca else ("", "")
     if any(state.enabled for state in states):
         return "repository", (
-            f"`{repository}`: nothing of what goes over https can be cached, so no proxy can be measured with it: "
-            'write states = ["disabled"], or serve the repository by http too, for the lab\'s hosts alone'
+            f"`{places.shown(repository)}`: nothing of what goes over https can be cached, so no proxy can be measured "
+            'with it: write states = ["disabled"], or serve the repository by http too, for the lab\'s hosts alone'
         )
     return "", ""
 

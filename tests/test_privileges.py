@@ -27,10 +27,11 @@ from two_apaches import Promises
 
 from lab import agents, credentials, runner, ssh, store
 from lab.agents import starting
-from lab.credentials import Passwords
+from lab.credentials import Kind, Passwords
 from lab.errors import AgentRefused, BadInput, HostLacks, Stopped
 from lab.machines import Machines
 from lab.model import DISABLED, Experiment, Lab, Line, Role
+from lab.rig import hosts
 from lab.stop import Stop
 from ssh_agents import __main__ as agent_main
 from ssh_agents import command, files, given, grounds, installed, service, service_asked, tool
@@ -131,6 +132,24 @@ def test_a_wrong_password_is_one_attempt_and_one_error(user: users.User, tries: 
     assert "wrong-secret" not in caught.value.told()
     assert caught.value.host == "bench"
     assert "1 incorrect password attempt" in log.read_text().replace("\n    ", " ")
+
+
+@lab_only
+def test_a_host_after_one_that_refused_what_was_handed_over_is_told_so(
+    user: users.User, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    user.sudoers("Defaults:USER timestamp_type=global", ALL)
+    monkeypatch.setattr(credentials, "stored", lambda name: None)
+    monkeypatch.setattr(credentials, "handed_over", lambda kind: user.password if kind is Kind.SUDO else None)
+    known = Passwords()
+    assert known.password("me@proxy:22", "proxy") == user.password
+    known.refused("me@proxy:22")
+    with ssh.connect(user.host()) as connection, agents.started(connection) as helper:
+        with pytest.raises(agents.PasswordMissing, match="was refused by me@proxy:22, and is not") as caught:
+            hosts.rooted(connection, helper, known)
+        assert "--sudoers" in caught.value.advice
+        assert user.password not in caught.value.told()
+        hosts.rooted(connection, helper, Passwords()).close()
 
 
 @lab_only

@@ -544,6 +544,8 @@ def test_a_repository_as_it_is_is_refused_with_line_and_cure(old: str, new: str,
         ('ssh = "desk-1"', 'ssh = "joe:s3@cret@desk-1:22"'),
         ('ssh = "desk-1"', 'ssh = "joe:s3cret@::1"'),
         ('"http://{server}/svn/trunk"', '"http://me:s3cret@{server}/svn/trunk"'),
+        ('"http://{server}/svn/trunk"', '"http://{server}/svn/trunk?private_token=s3cret"'),
+        ('"http://proxy.office.example.com:8081"', '"http://proxy.example.com:8081/?key=s3cret"'),
     ],
 )
 def test_a_password_in_a_profile_is_refused_and_never_repeated(old: str, new: str) -> None:

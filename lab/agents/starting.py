@@ -33,7 +33,10 @@ START_S = 60.0
 Not less than `lab.ssh.process.BEGIN_S`, which is for the same wait."""
 ROOT_S = 75.0
 """How long sudo or doas may take for each step: PAM may hold a prompt back for a minute."""
-MAX_NOISE = 1 << 20
+KEPT_NOISE = 1 << 16
+"""So much of what a host says before its agent's first word is kept."""
+MAX_NOISE = 64 << 20
+"""What says more than this before it says it without end."""
 OWN_CODE = re.compile(
     r"(import binascii;exec\(binascii\.a2b_base64\(')?[A-Za-z0-9+/=]{100,}([A-Za-z0-9+/=]|\\?\s)*('\)\))?"
 )
@@ -58,6 +61,10 @@ Password = Callable[[], str | None]
 
 class PasswordRefused(HostLacks):
     """sudo or doas did not take the password. It was offered once."""
+
+
+class PasswordMissing(HostLacks):
+    """sudo or doas asks for a password, and there is none."""
 
 
 class NotBegun(HostLacks):
@@ -337,28 +344,33 @@ class _Prompt:
 
     def __init__(self, way: _Way, password: _Once) -> None:
         self._way, self._password = way, password
-        self._until = 0
+        self._until = self._gone = 0
         self.answered = False
 
     def asks(self, errors: str, out: bytes) -> bool:
         """True if it is the password's turn. Raises PasswordRefused when it is asked for again."""
         if self._way.token:
-            count = errors.count(self._way.token) + out.count(self._way.token.encode())
+            count = errors.count(self._way.token) + out.count(self._way.token.encode()) + self._gone
         else:
             count = int(self.answered) + bool(self.DOAS.search(out, self._until))
         if count > 1:
             raise _refused(self._way)
         return count == 1 and not self.answered
 
+    def gone(self, out: bytes) -> None:
+        """This, the beginning of what came, is no longer there to be looked at."""
+        self._until = max(0, self._until - len(out))
+        self._gone += out.count(self._way.token.encode()) if self._way.token and self._way.terminal else 0
+
     def answer(self, process: Process, out: bytes, host: str) -> None:
         """Hand the password over, on standard input alone. Raises HostLacks where there is none."""
         secret = self._password()
         if secret is None:
-            raise HostLacks(
+            raise PasswordMissing(
                 f"{self._way.tool} asks for a password, and none is known",
                 host=host,
                 advice="Run it from a terminal, which asks for it; or store it in the keyring; or hand it over in"
-                " BRANCHLAB_SUDO_PASSWORD_FD (the guide, Privileges); or let an administrator install the agent:"
+                " BRANCHLAB_SUDO_PASSWORD_FD (the guide, Secrets); or let an administrator install the agent:"
                 " branchlab check --sudoers PROFILE.",
             )
         self.answered, self._until = True, len(out)
@@ -386,6 +398,7 @@ class _Greeting:
         stop: Stop | None,
     ) -> None:
         self.rest = b""
+        self._noise = 0
         self._begun = False
         self._process, self._host, self._stop = process, host, stop
         self._way, self._prompt = way, prompt
@@ -419,9 +432,16 @@ class _Greeting:
     def _until(self, mark: re.Pattern[bytes]) -> re.Match[bytes]:
         """Read up to and including `mark`; what comes before it is noise."""
         while (found := mark.search(self.rest)) is None:
-            if len(self.rest) > MAX_NOISE:
+            if len(self.rest) > 2 * KEPT_NOISE:
+                gone, self.rest = self.rest[:-KEPT_NOISE], self.rest[-KEPT_NOISE:]
+                if self._prompt is not None:
+                    self._prompt.gone(gone)
+                self._noise += len(gone)
+            if self._noise > MAX_NOISE:
                 advice = "Let the login shell's start-up files (.bashrc, .cshrc) print nothing where no terminal is."
-                raise self._trouble("did not begin: the host printed more than 1 MiB before it", advice)
+                raise self._trouble(
+                    f"did not begin: the host printed more than {MAX_NOISE >> 20} MiB before it", advice
+                )
             self._more()
         if found.start():
             noise = self.rest[: found.start()][:200]

@@ -159,10 +159,9 @@ def _wire(host: Host, target: Target, manner: _Manner, jump: Connection | None) 
     made: Wire | None = None
     try:
         manner.check()
-        end = time.monotonic() + timeout_s
         link = jump.tunnel(target.name, target.port) if jump is not None else wire.link(target, timeout_s)
         made = Wire(link)
-        made.banner_timeout = made.handshake_timeout = max(1.0, end - time.monotonic())
+        made.banner_timeout = made.handshake_timeout = timeout_s
         _choose(made, target)
         made.key_types = preferred(made.get_security_options().key_types, keys)
         made.start_client(timeout=timeout_s)
