@@ -154,7 +154,7 @@ class Proof:
     """One thing that a trial proved about itself, or failed to."""
 
     name: str
-    """line, cache, path, quiet, exit, busy"""
+    """line, cache, path, quiet, exit, busy, awake"""
     ok: bool
     text: str
 
@@ -204,11 +204,15 @@ class HostChanged:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Noted:
-    """A warning or remark for the person who watches; `grade` is info, warn or trouble."""
+    """A warning or remark for the person who watches; `grade` is info, warn or trouble.
+
+    `lost` names a host whose connection was lost and that is looked for again: until its next `HostSeen`.
+    """
 
     text: str
     grade: str = "info"
     trial: int | None = None
+    lost: str = ""
     kind: Literal["noted"] = "noted"
 
 

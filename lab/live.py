@@ -7,7 +7,6 @@ lines, and of a finished trial only what a picture needs.
 from __future__ import annotations
 
 import re
-import time
 from bisect import insort
 from collections import deque
 from collections.abc import Callable, Iterator
@@ -16,7 +15,7 @@ from datetime import datetime
 from functools import partial
 from typing import Any
 
-from lab import events
+from lab import events, sleeping
 from lab.model import PAIRS, Experiment, Line, Treatment, Trial
 
 WINDOW_S = 60.0
@@ -147,9 +146,11 @@ class Printed:
 
 
 class Live:
-    """Folds a run's events. `clock` is monotonic, in seconds; for a replay any clock serves."""
+    """Folds a run's events. `clock` is monotonic, in seconds, and goes on while this machine sleeps, as its hosts
+    do; for a replay any clock serves.
+    """
 
-    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, clock: Callable[[], float] = sleeping.elapsed_s) -> None:
         self._clock = clock
         self._forget()
 
@@ -173,6 +174,10 @@ class Live:
         self.output: deque[Printed] = deque(maxlen=_OUTPUT_LINES)
         self.notes: deque[events.Noted] = deque(maxlen=_NOTES)
         self.hosts: dict[str, events.HostSeen] = {}
+        self.lost: dict[str, str] = {}
+        """Hosts that were lost and are looked for again, with what is said of it"""
+        self.found_again: set[str] = set()
+        """Hosts that were lost and came back"""
         self.proved: dict[Line, events.LineProved] = {}
         self.fills: dict[str, events.CacheFilled] = {}
         self.data: dict[str, Any] = {}
@@ -253,12 +258,17 @@ class Live:
         typical = sum(n * s for n, s in measured) / sum(n for n, _ in measured)
         low = high = 0.0
         each = self.overhead_s or 0.0
+        gone = self.elapsed_s() or 0.0
         for cell, seconds, sure in known:
             one = typical if seconds is None else seconds
-            low += cell.left * (one * (1 - sure) + each * 0.9)
-            high += cell.left * (one * (1 + sure) + each * 1.1)
-        gone = self.elapsed_s() or 0.0
-        return max(0.0, low - gone), max(0.0, high - gone)
+            least, most = one * (1 - sure) + each * 0.9, one * (1 + sure) + each * 1.1
+            low += cell.left * least
+            high += cell.left * most
+            if self.current is not None and self.current.trial.treatment == cell.treatment:
+                # No more than its own share: one trial that hangs makes none of the others shorter.
+                low -= min(gone, least)
+                high -= min(gone, most)
+        return max(0.0, low), max(0.0, high)
 
     @property
     def overhead_s(self) -> float | None:
@@ -419,8 +429,12 @@ class Live:
 
     def _on_noted(self, event: events.Noted) -> None:
         self.notes.append(event)
+        if event.lost:
+            self.lost[event.lost] = event.text
 
     def _on_host_seen(self, event: events.HostSeen) -> None:
+        if self.lost.pop(event.host, ""):
+            self.found_again.add(event.host)
         self.hosts[event.host] = event
 
     def _on_data_measured(self, event: events.DataMeasured) -> None:
@@ -453,6 +467,7 @@ class Live:
         self.current = None
         self.paused = False
         self.applied_line = None
+        self.lost.clear()
         self.outcome, self.reason, self.advice = event.outcome, event.reason, event.advice
         self.last_at = event.at
 

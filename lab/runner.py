@@ -6,6 +6,7 @@ import importlib.metadata
 import secrets
 from collections import deque
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import UTC, datetime
 
 from lab import design
@@ -13,8 +14,10 @@ from lab.asking import Declined
 from lab.errors import ConnectionLost, LabError, Stopped, TrialFailed
 from lab.events import (
     Event,
+    HostSeen,
     Noted,
     Outcome,
+    Proof,
     RunFinished,
     RunPaused,
     RunResumed,
@@ -24,6 +27,7 @@ from lab.events import (
     TrialStarted,
 )
 from lab.model import Experiment, Trial
+from lab.sleeping import Sleep
 from lab.stop import Stop
 from lab.testbed import Testbed
 
@@ -39,7 +43,8 @@ def run(
     Raises BadInput before the first event if the experiment cannot be planned. Afterwards a TrialFailed
     fails one trial, any other LabError the run, a defect too: that one is raised again *after* the last
     word, for whoever pulls on. A lost connection fails its trial, and the hosts are made ready anew for those that
-    are left, up to `AGAIN` times. What was changed on hosts is taken back before the last word is said.
+    are left, up to `AGAIN` times; so it is after this machine slept, since leases end meanwhile, and a trial during
+    which it did is void. What was changed on hosts is taken back before the last word is said.
     """
     plan = design.trials(experiment)
     run_id = run_id or new_id()
@@ -54,16 +59,26 @@ def run(
     )
     outcome, reason, advice, defect, declined = Outcome.DONE, "", "", None, False
     left, again = deque(plan), AGAIN
+    lost: ConnectionLost | None = None
     try:
         while True:
             try:
-                yield from _opened(experiment, run_id, left, testbed, stop)
+                for event in _opened(experiment, run_id, left, testbed, stop):
+                    yield event
+                    if lost is not None and isinstance(event, HostSeen) and lost.host in ("", event.host):
+                        yield Noted(text=_found(lost.host, len(left)))
+                        lost = None
                 break
             except ConnectionLost as error:
-                if not left or len(left) == len(plan) or not again or stop.requested:
+                if not left or stop.requested or stop.after_trial:
                     raise
-                again -= 1
-                yield Noted(text=f"{_named(error)}. The hosts are connected to again", grade="trouble")
+                if not isinstance(error, _Slept):
+                    if len(left) == len(plan) or not again:
+                        raise
+                    again -= 1
+                lost = error
+                text = f"{_named(error)}. The hosts are connected to again"
+                yield Noted(text=text, grade="trouble", lost=error.host)
     except Stopped:
         outcome = Outcome.STOPPED
     except LabError as error:
@@ -95,9 +110,17 @@ def _opened(
     with testbed.opened(experiment, stop, run_id) as setting_up:
         yield from setting_up
         while left:
+            sleep = Sleep()
             yield from _paused(stop)
-            stop.check()
-            yield from _attempted(left.popleft(), testbed, stop)
+            stop.check_between_trials()
+            if not sleep.told():
+                yield from _attempted(left.popleft(), testbed, stop, sleep)
+            if left and (slept := sleep.told()):
+                raise _Slept(f"{slept}: the leases on the hosts have ended or may end at any time")
+
+
+class _Slept(ConnectionLost):
+    """Nothing that was promised to this machine for a while need hold any more."""
 
 
 def new_id() -> str:
@@ -105,7 +128,7 @@ def new_id() -> str:
     return f"{datetime.now(UTC):%Y%m%d-%H%M%S}-{secrets.token_hex(2)}"
 
 
-def _attempted(trial: Trial, testbed: Testbed, stop: Stop) -> Iterator[Event]:
+def _attempted(trial: Trial, testbed: Testbed, stop: Stop, sleep: Sleep) -> Iterator[Event]:
     """One trial: prepared, measured, put back. Its record is told once, whatever happens to it."""
     yield TrialStarted(trial=trial.number, at=_now())
     told = False
@@ -113,17 +136,40 @@ def _attempted(trial: Trial, testbed: Testbed, stop: Stop) -> Iterator[Event]:
         with testbed.treated(trial, stop) as preparing:
             yield from preparing
             for event in testbed.measure(trial, stop):
-                told = told or isinstance(event, TrialFinished)
+                if isinstance(event, TrialFinished):
+                    told, event = True, _awake(event, sleep)
                 yield event
-    except TrialFailed as error:
-        if told:  # it was measured; what failed is putting things back
-            yield Noted(text=_named(error), grade="trouble", trial=trial.number)
-        else:
-            yield TrialFinished(trial=trial.number, at=_now(), standing=Standing.FAILED, reason=_named(error))
-    except ConnectionLost as error:
-        if not told:
-            yield TrialFinished(trial=trial.number, at=_now(), standing=Standing.FAILED, reason=_named(error))
+    except Stopped:
         raise
+    except LabError as error:
+        goes_on = isinstance(error, TrialFailed)
+        if not (goes_on or isinstance(error, ConnectionLost) or sleep.told()):
+            raise
+        if not told:
+            reason = "; ".join(filter(None, (sleep.told(), _named(error))))
+            yield TrialFinished(trial=trial.number, at=_now(), standing=Standing.FAILED, reason=reason)
+        elif goes_on:  # it was measured; what failed is putting things back
+            yield Noted(text=_named(error), grade="trouble", trial=trial.number)
+        if not goes_on:
+            raise _Slept(sleep.told()) if sleep.told() else error from error
+
+
+def _awake(finished: TrialFinished, sleep: Sleep) -> TrialFinished:
+    """The record as it is; void if this machine slept meanwhile, when nobody counted and no lease was renewed."""
+    if not (slept := sleep.told()):
+        return finished
+    standing = Standing.FAILED if finished.standing is Standing.FAILED else Standing.VOID
+    return replace(
+        finished,
+        standing=standing,
+        reason="; ".join(filter(None, (f"{slept} meanwhile", finished.reason))),
+        proofs=(*finished.proofs, Proof(name="awake", ok=False, text=f"{slept} meanwhile")),
+    )
+
+
+def _found(host: str, left: int) -> str:
+    name = f"{host} was" if host else "The hosts were"
+    return f"{name} found again; {left} trials are left"
 
 
 def _paused(stop: Stop) -> Iterator[Event]:
