@@ -306,6 +306,7 @@ class MainWindow(QMainWindow):
         self.lab_page.wanted.connect(self._home)
         self.run_page.wanted.connect(partial(self.show_page, LAB))
         self.run_page.stopped.connect(self._ask_stop)
+        self.run_page.stopped_after.connect(self.runs.stop_after)
         self.run_page.cancelled.connect(self._preparing.cancel)
         self.run_page.cut.connect(self._cut)
         self.run_page.paused.connect(self.runs.pause)
