@@ -47,8 +47,11 @@ class Runs(QObject):
     def begin(self, wanted: Wanted) -> None:
         """Run it."""
         self._stop, self.kept = wanted.stop, []
-        given = (wanted.lab, wanted.experiment, wanted.stop, wanted.record)
-        self.worker.start(self._doors.run(*given, agreed=wanted.agreed or frozenset()))
+        given, agreed = (wanted.lab, wanted.experiment, wanted.stop), wanted.agreed or frozenset()
+        if wanted.repeat is not None:
+            self.worker.start(self._doors.repeat(*given, wanted.repeat, agreed=agreed))
+        else:
+            self.worker.start(self._doors.run(*given, wanted.record, agreed=agreed))
 
     def stop(self) -> None:
         """Ask it to stop now: the trial under way is given up, hosts are taken back."""

@@ -46,6 +46,16 @@ class RunStarted:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class RunContinued:
+    """After the last word of a run: these of its trials are done now, on the same lab (see `lab.repeats`)."""
+
+    at: str
+    trials: tuple[Trial, ...]
+    version: str = ""
+    kind: Literal["run-continued"] = "run-continued"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class HostSeen:
     """A host answered `hello`; its facts as the agent told them."""
 
@@ -249,6 +259,7 @@ class RunFinished:
 
 Event = (
     RunStarted
+    | RunContinued
     | HostSeen
     | DataMeasured
     | ToolMeasured

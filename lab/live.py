@@ -176,6 +176,9 @@ class Live:
         self.hosts: dict[str, events.HostSeen] = {}
         self.lost: dict[str, str] = {}
         """Hosts that were lost and are looked for again, with what is said of it"""
+        self.repeated: dict[int, int] = {}
+        """Ended trials that are done again, each with the number of its newest repeat"""
+        self._began_at, self._gone_before = "", 0.0
         self.found_again: set[str] = set()
         """Hosts that were lost and came back"""
         self.proved: dict[Line, events.LineProved] = {}
@@ -205,12 +208,18 @@ class Live:
     @property
     def done(self) -> int:
         """Trials that have finished, whatever they are worth."""
-        return len(self.attempts)
+        return len(self.attempts) - len(self.repeated)
 
     @property
     def total(self) -> int:
         """Trials of the whole plan."""
         return len(self.trials)
+
+    @property
+    def amiss(self) -> int:
+        """Trials of the plan that failed, have no proof, or have no record (yet)."""
+        wrong = (events.Standing.FAILED, events.Standing.VOID, WAITING, RUNNING)
+        return sum(self.standing[trial.number] in wrong for trial in self.trials)
 
     @property
     def running(self) -> bool:
@@ -219,8 +228,8 @@ class Live:
 
     @property
     def gone_s(self) -> float:
-        """Seconds from the run's start to its newest dated event."""
-        return max(0.0, _seconds(self.started_at, self.last_at))
+        """Seconds from the run's start to its newest dated event, without what lay between its end and going on."""
+        return self._gone_before + max(0.0, _seconds(self._began_at or self.started_at, self.last_at))
 
     def elapsed_s(self) -> float | None:
         """Seconds since the current trial's command began (or since its preparing began)."""
@@ -344,6 +353,31 @@ class Live:
             self.cells.setdefault(trial.treatment, Cell(trial.treatment)).trials.append(trial)
         for cell in self.cells.values():
             cell.trials.sort(key=lambda trial: trial.attempt)
+
+    def _on_run_continued(self, event: events.RunContinued) -> None:
+        if self.current is not None:  # its program was killed amid a trial
+            self._on_run_finished(
+                events.RunFinished(at=self.last_at, outcome=events.Outcome.STOPPED, reason="")
+            )
+        self.outcome, self.reason, self.advice = None, "", ""
+        self._began_at, self._gone_before = event.at, self.gone_s
+        self.last_at = event.at
+        for trial in event.trials:
+            self._by_number[trial.number] = trial
+            self.standing[trial.number] = WAITING
+            if trial.repeats:
+                self._take_the_place(trial)
+
+    def _take_the_place(self, trial: Trial) -> None:
+        """In its cell and in the plan, of the planned trial or of the one that did it again before."""
+        cell = self.cells[trial.treatment]
+        place = next(n for n, one in enumerate(cell.trials) if trial.repeats in (one.number, one.repeats))
+        before, cell.trials[place] = cell.trials[place], trial
+        self.trials = tuple(trial if one.number == before.number else one for one in self.trials)
+        if (ended := self.attempts.get(before.number)) is not None:
+            cell.done -= 1
+            self.counts[ended.standing] -= 1
+            self.repeated[before.number] = trial.number
 
     def _on_trial_started(self, event: events.TrialStarted) -> None:
         trial = self._by_number.get(event.trial)
@@ -474,6 +508,7 @@ class Live:
 
 _HANDLERS: dict[str, Callable[[Live, Any], None]] = {
     "run-started": Live._on_run_started,
+    "run-continued": Live._on_run_continued,
     "host-seen": Live._on_host_seen,
     "data-measured": Live._on_data_measured,
     "tool-measured": Live._on_tool_measured,

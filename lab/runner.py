@@ -5,19 +5,21 @@ from __future__ import annotations
 import importlib.metadata
 import secrets
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
 
-from lab import design
+from lab import design, repeats
 from lab.asking import Declined
 from lab.errors import ConnectionLost, LabError, Stopped, TrialFailed
 from lab.events import (
+    DataMeasured,
     Event,
     HostSeen,
     Noted,
     Outcome,
     Proof,
+    RunContinued,
     RunFinished,
     RunPaused,
     RunResumed,
@@ -57,13 +59,36 @@ def run(
         lab=lab_name,
         version=_version(),
     )
+    yield from _story(experiment, run_id, plan, testbed, stop, {})
+
+
+def repeat(known: repeats.Told, testbed: Testbed, stop: Stop) -> Iterator[Event]:
+    """Do again what failed, has no proof or was never done, as further events of the same run; as `run` does.
+
+    `known` is what the run told so far (`lab.repeats.refuse_others` was asked). The run fails before its first trial
+    where the data is not what it measured before.
+    """
+    yield RunContinued(at=_now(), trials=known.again, version=_version())
+    started = known.started
+    yield from _story(started.experiment, started.run, known.again, testbed, stop, known.data)
+
+
+def _story(
+    experiment: Experiment,
+    run_id: str,
+    plan: tuple[Trial, ...],
+    testbed: Testbed,
+    stop: Stop,
+    data: Mapping[str, object],
+) -> Iterator[Event]:
+    """Everything from the hosts' opening to the last word."""
     outcome, reason, advice, defect, declined = Outcome.DONE, "", "", None, False
     left, again = deque(plan), AGAIN
     lost: ConnectionLost | None = None
     try:
         while True:
             try:
-                for event in _opened(experiment, run_id, left, testbed, stop):
+                for event in _opened(experiment, run_id, left, testbed, stop, data):
                     yield event
                     if lost is not None and isinstance(event, HostSeen) and lost.host in ("", event.host):
                         yield Noted(text=_found(lost.host, len(left)))
@@ -104,11 +129,19 @@ def run(
 
 
 def _opened(
-    experiment: Experiment, run_id: str, left: deque[Trial], testbed: Testbed, stop: Stop
+    experiment: Experiment,
+    run_id: str,
+    left: deque[Trial],
+    testbed: Testbed,
+    stop: Stop,
+    data: Mapping[str, object],
 ) -> Iterator[Event]:
     """The trials that are left, on hosts that are made ready first; each is taken off when it begins."""
     with testbed.opened(experiment, stop, run_id) as setting_up:
-        yield from setting_up
+        for event in setting_up:
+            if isinstance(event, DataMeasured):
+                repeats.refuse_other_data(data, event.facts)
+            yield event
         while left:
             sleep = Sleep()
             yield from _paused(stop)

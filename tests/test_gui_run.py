@@ -102,3 +102,32 @@ def test_a_host_lost_amid_a_run_is_survived_and_told(made: Made, qtbot: QtBot) -
     assert texts[0].startswith("proxy: silent for 30 s")
     assert texts[1] == "proxy was found again; 9 trials are left"
     assert not window.live.lost
+
+
+def test_what_failed_is_repeated_by_a_click(made: Made, qtbot: QtBot) -> None:
+    beds = [FakeTestbed(failing={3: "svn: no"}, void={5: "not quiet"}), FakeTestbed()]
+    window = made(testbed=lambda lab, **_: beds.pop(0))
+    ran(qtbot, window, small())
+    window.show_page(RUN)
+    window.run_page.redraw()
+    assert window.run_page.again.word == "Repeat 2 failed trials"
+    with qtbot.waitSignal(window.finished, timeout=FOREVER_MS):
+        qtbot.mouseClick(window.run_page.again, Qt.MouseButton.LeftButton)
+    qtbot.waitUntil(lambda: not window._jobs, timeout=FOREVER_MS)
+    assert window.live.outcome is Outcome.DONE
+    assert window.live.amiss == 0
+    assert not window.run_page.again.isVisible()
+    assert window.summary is not None
+    assert window.summary.complete
+    assert set(window.summary.repeated) == {3, 5}
+
+
+def test_a_run_of_another_lab_is_not_repeated_here(made: Made, qtbot: QtBot) -> None:
+    window = made(FakeTestbed(failing={3: "svn: no"}))
+    ran(qtbot, window, small())
+    window.live.lab = "Elsewhere"
+    window.show_page(RUN)
+    window.run_page.redraw()
+    qtbot.mouseClick(window.run_page.again, Qt.MouseButton.LeftButton)
+    assert "Elsewhere" in window._banner._title.text()
+    assert not window.running

@@ -29,7 +29,7 @@ class RunPage(QWidget):
 
     Signals: `paused()` and `resumed()`; `stopped()` now; `stopped_after(object)` True: after the trial under way,
     False: not after all; `cut()` at once, after stopping took long; `results()` to see what came of it; `wanted()` a
-    lab to run in; `cancelled()` before it began.
+    lab to run in; `cancelled()` before it began; `repeated()` do again what failed.
     """
 
     paused = Signal()
@@ -40,6 +40,7 @@ class RunPage(QWidget):
     results = Signal()
     wanted = Signal()
     cancelled = Signal()
+    repeated = Signal()
 
     def __init__(self, look: Look) -> None:
         super().__init__()
@@ -138,7 +139,12 @@ class RunPage(QWidget):
         self.next = Button(look, "See results", "filled", icon="chart-line-up")
         self.cancel = Button(look, "Cancel", icon="x")
         self.cancel.setToolTip("Nothing is changed on any host so far")
-        for button in (self.stop, self.pause, self.next, self.cancel):
+        self.again = Button(look, "Repeat", icon="arrow-counter-clockwise")
+        self.again.setToolTip(
+            "On the same lab and into the same run file; what failed stays in it, and is shown"
+        )
+        self.again.clicked.connect(self.repeated)
+        for button in (self.again, self.stop, self.pause, self.next, self.cancel):
             self.head.buttons.addWidget(button)
         self.cancel.clicked.connect(self.cancelled)
         self.stop.now.connect(self._stop)
@@ -170,6 +176,8 @@ class RunPage(QWidget):
             button.setVisible(shown and not looking)
         self.next.setVisible(not looking and not live.running and live.done > 0)
         self.cancel.setVisible(looking)
+        self.again.setVisible(not looking and not live.running and bool(live.run) and live.amiss > 0)
+        self.again.rename(_again(live))
         if looking:
             self._where.setVisible(False)
             self._state.setVisible(False)
@@ -284,6 +292,16 @@ class RunPage(QWidget):
             self._head_height = self.head.needed()
             self._share_height()
         return super().event(happened)
+
+
+def _again(live: Live) -> str:
+    """What is offered of trials that failed or have no proof, and of those that were never done."""
+    bad = live.counts.get("failed", 0) + live.counts.get("void", 0)
+    left = live.amiss - bad
+    if not left:
+        return f"Repeat {words.count(bad)} failed trial{'s' * (bad != 1)}"
+    missing = f"{words.count(left)} missing trial{'s' * (left != 1)}"
+    return f"Repeat {words.count(bad)} failed, do {missing}" if bad else f"Do {missing}"
 
 
 class _Looking(QWidget):

@@ -5,9 +5,10 @@ from __future__ import annotations
 import statistics
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
+from lab import repeats
 from lab.analysis import unrest
 from lab.analysis.cells import Cell, cells
 from lab.analysis.choice import choice
@@ -22,10 +23,12 @@ from lab.events import (
     Event,
     LineProved,
     Outcome,
+    OutputSeen,
     RunFinished,
     RunStarted,
     Standing,
     ToolMeasured,
+    TrafficSampled,
     TrialFinished,
 )
 from lab.model import DISABLED, PAIRS, Line, ProxyState
@@ -58,6 +61,8 @@ class Summary:
     choice: Sentence | None = None
     fills: tuple[CacheFilled, ...] = ()
     models: tuple[Model, ...] = ()
+    repeated: dict[int, int] = field(default_factory=dict)
+    """Trials that failed or had no proof and were done again: number, and that of the trial which counts instead."""
 
     @property
     def outcome(self) -> Outcome:
@@ -82,16 +87,14 @@ def summarised(
     `excluded` are the numbers of trials that are left out, with the reason where one is known; `base` is the
     state that the others are held against.
     """
-    started: RunStarted | None = None
     finished: RunFinished | None = None
     tool_start_s = 0.0
     proved: dict[Line, LineProved] = {}
     fills: list[CacheFilled] = []
     results: list[TrialFinished] = []
+    events = [event for event in events if not isinstance(event, OutputSeen | TrafficSampled)]
     for event in events:
         match event:
-            case RunStarted():
-                started = event
             case ToolMeasured():
                 tool_start_s = max(tool_start_s, event.start_s)
             case LineProved():
@@ -102,8 +105,9 @@ def summarised(
                 results.append(event)
             case RunFinished():
                 finished = event
-    if started is None:
-        raise ValueError("these events do not begin with run-started")
+    known = repeats.told(events)
+    started, repeated = replace(known.started, trials=known.standing), known.gave_way
+    results = [result for result in results if result.trial not in repeated]
     rows = cells(started, results, tool_start_s=tool_start_s, excluded=excluded, base=base)
     attempts = _attempts(started, results, excluded)
     held = rows if base == DISABLED else cells(started, results, tool_start_s=tool_start_s, excluded=excluded)
@@ -127,6 +131,7 @@ def summarised(
         drifts=unrest.drifts(attempts),
         base=base,
         fills=tuple(fills),
+        repeated={old: new for old, new in repeated.items() if known.finished[old].standing in repeats.AMISS},
         models=models(rows, {line: one.round_trip_s for line, one in proved.items() if one.round_trip_s}),
     )
 
@@ -181,6 +186,7 @@ def as_json(summary: Summary) -> dict[str, Any]:
         "outliers": [_outlier(one) for one in summary.outliers],
         "drift": [{**asdict(one), "seen": one.seen} for one in summary.drifts],
         "models": [_model(one) for one in summary.models],
+        "repeated": [{"trial": old, "by": new} for old, new in summary.repeated.items()],
     }
 
 
