@@ -8,7 +8,17 @@ import pytest
 from fake_testbed import FakeTestbed, experiment
 
 from lab import events, runner
-from lab.events import Event, HostChanged, Noted, RunPaused, RunResumed, ToolMeasured, from_json, to_json
+from lab.events import (
+    Event,
+    HostChanged,
+    Noted,
+    RunContinued,
+    RunPaused,
+    RunResumed,
+    ToolMeasured,
+    from_json,
+    to_json,
+)
 from lab.stop import Stop
 
 MORE: tuple[Event, ...] = (
@@ -16,6 +26,7 @@ MORE: tuple[Event, ...] = (
     Noted(text="a cache „voll“", grade="warn", trial=3),
     RunPaused(),
     RunResumed(),
+    RunContinued(at="2024-01-02T03:04:05.000+00:00", trials=()),
 )
 
 
