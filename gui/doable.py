@@ -26,7 +26,7 @@ def doable(window: MainWindow) -> list[Action]:
     elif window.running:
         pause, stop = window.run_page.pause, window.run_page.stop
         made.append(Action("Run", pause.word, "play" if pause.word == "Go on" else "pause", pause.click))
-        made.append(Action("Run", stop.word, "stop", stop.click))
+        made += [Action("Run", name, "stop", do) for name, _, do in stop.ways()]
     else:
         made += [*_with_the_lab(window), *_opening(window)]
     made += with_the_profile(window)

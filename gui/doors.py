@@ -20,6 +20,8 @@ from lab.events import (
     LineProved,
     LineSettled,
     Outcome,
+    OutputSeen,
+    RunContinued,
     RunFinished,
     RunStarted,
     ToolMeasured,
@@ -46,7 +48,15 @@ if TYPE_CHECKING:
     from lab.store import Head
     from lab.testbed import Testbed
 
-ANSWERING = (RunStarted, ToolMeasured, LineProved, LineSettled, TrialFinished, RunFinished)
+ANSWERING = (
+    RunStarted,
+    RunContinued,
+    ToolMeasured,
+    LineProved,
+    LineSettled,
+    TrialFinished,
+    RunFinished,
+)
 """Events from which the answers are made."""
 
 
@@ -450,6 +460,21 @@ class Doors:
         told = runner.run(experiment, self._bed, stop, lab_name=lab.name)
         self.recording = path or store.new_path(experiment.name)
         yield from store.recorded(told, self.recording)
+
+    def repeat(
+        self, lab: Lab, experiment: Experiment, stop: Stop, path: Path, agreed: frozenset[str] = frozenset()
+    ) -> Iterator[Event]:
+        """What the run in this file told, then, added to it, what is done again. Raises BadInput where it cannot be."""
+        from lab import repeats, runner, store
+
+        with store.opened(path) as record:
+            told = [event for event in record.events(samples=False) if not isinstance(event, OutputSeen)]
+        known = repeats.told(told)
+        repeats.refuse_others(known, lab, experiment)
+        self.recording = path
+        yield from told
+        self._bed = self.testbed(lab, passwords=self.passwords(), agreed=agreed)
+        yield from store.continued(runner.repeat(known, self._bed, stop), path)
 
     def cut(self) -> bool:
         """Cut the connections of the run under way, where its testbed can; True if it could."""

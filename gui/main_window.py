@@ -338,10 +338,12 @@ class MainWindow(QMainWindow):
         self.experiment_page.crashed.connect(self._reporter.take)
         self.run_page.wanted.connect(partial(self.show_page, LAB))
         self.run_page.stopped.connect(self._ask_stop)
+        self.run_page.stopped_after.connect(self.runs.stop_after)
         self.run_page.cancelled.connect(self._preparing.cancel)
         self.run_page.cut.connect(self._cut)
         self.run_page.paused.connect(self.runs.pause)
         self.run_page.resumed.connect(self.runs.resume)
+        self.run_page.repeated.connect(self._repeat)
         self.run_page.results.connect(partial(self.show_page, RESULTS))
         self.results_page.opened.connect(self.opening.ask_run)
         self.results_page.exported.connect(self._ask_export)
@@ -452,6 +454,22 @@ class MainWindow(QMainWindow):
         self.run_path, self._outcome = None, None
         self.run_page.looked()
         self.runs.begin(wanted)
+
+    def _repeat(self) -> None:
+        """Do again what failed in the run that is shown, where its lab is open."""
+        experiment = self.live.experiment
+        if self.run_path is None or experiment is None or self._refused_while_busy():
+            return
+        asked = dict(self.lab_page.offered()).get(experiment.name)
+        if self._lab is None or self._lab.name != self.live.lab or asked is None:
+            title = f"Open the profile of the lab “{self.live.lab}” with “{experiment.name}” first."
+            text = "Trials are repeated on the same lab and with the same asking only."
+            self._tell(Trouble(title=title, text=text, grade="warn"))
+            return
+        self.trouble, self._before_run = None, RUN
+        self._banner.hide()
+        self.run_page.look(experiment.name)
+        self._preparing.begin(Wanted(lab=self._lab, experiment=asked, repeat=self.run_path))
 
     def _check_key(self) -> None:
         if not self.running:

@@ -33,6 +33,8 @@ class Wanted:
     experiment: Experiment
     record: Path | None = None
     agreed: frozenset[str] | None = None
+    repeat: Path | None = None
+    """The file of a run whose trials are done again"""
     stop: Stop = field(default_factory=Stop)
 
 

@@ -47,13 +47,23 @@ class Runs(QObject):
     def begin(self, wanted: Wanted) -> None:
         """Run it."""
         self._stop, self.kept = wanted.stop, []
-        given = (wanted.lab, wanted.experiment, wanted.stop, wanted.record)
-        self.worker.start(self._doors.run(*given, agreed=wanted.agreed or frozenset()))
+        given, agreed = (wanted.lab, wanted.experiment, wanted.stop), wanted.agreed or frozenset()
+        if wanted.repeat is not None:
+            self.worker.start(self._doors.repeat(*given, wanted.repeat, agreed=agreed))
+        else:
+            self.worker.start(self._doors.run(*given, wanted.record, agreed=agreed))
 
     def stop(self) -> None:
-        """Ask it to stop, softly."""
+        """Ask it to stop now: the trial under way is given up, hosts are taken back."""
         if self._stop is not None:
             self._stop.request()
+
+    def stop_after(self, wanted: bool) -> None:
+        """Ask it to stop once the trial under way is over; or no more."""
+        if self._stop is not None and wanted:
+            self._stop.request_after_trial()
+        elif self._stop is not None:
+            self._stop.withdraw_after_trial()
 
     def pause(self) -> None:
         """Ask it to wait before its next trial."""

@@ -181,6 +181,12 @@ def plan(parts: Parts, profile_path: str, experiment_name: str | None, changes: 
     is_flag=True,
     help="Only one shortest trial of each kind, in the terminal; then everything is taken back and looked for.",
 )
+@click.option(
+    "--repeat",
+    "repeated",
+    metavar="RUN",
+    help="Do again, in the terminal, what failed, has no proof or was not reached in this run, and add it to its file.",
+)
 @parts_given
 def run(
     parts: Parts,
@@ -189,6 +195,7 @@ def run(
     headless: bool,
     agreed: str | None,
     rehearse: bool,
+    repeated: str | None,
 ) -> None:
     """Run an experiment of a profile: in the window where a display exists, else in the terminal.
 
@@ -196,7 +203,12 @@ def run(
     trials that are finished stay, and the hosts are taken back.
     """
     kinds = _kinds(agreed)
-    code = _run(parts, profile_path, experiment_name, headless=headless, agreed=kinds, rehearse=rehearse)
+    if repeated and rehearse:
+        raise BadInput("--repeat and --rehearse are two different things", advice="Write one of them.")
+    code = _run(
+        parts, profile_path, experiment_name,
+        headless=headless, agreed=kinds, rehearse=rehearse, repeated=repeated,
+    )  # fmt: skip
     sys.exit(code)
 
 
@@ -510,15 +522,24 @@ def _run(
     headless: bool,
     agreed: frozenset[str] | None = None,
     rehearse: bool = False,
+    repeated: str | None = None,
 ) -> int:
     """In the window or in the terminal. Bad input is refused before any host is touched."""
-    from lab import asking, design
+    from lab import asking, design, repeats, store
     from lab.cli import agreeing, rehearsal, scratch_places, story, tables
 
     profile = _loaded(path)
     experiment = _chosen(profile, experiment_name)
     _planned(experiment)
-    if rehearse:
+    file = store.found(repeated) if repeated else None
+    known = None
+    if file is not None:
+        with store.opened(file) as record:
+            known = record.told()
+        if experiment_name is None:
+            experiment = _chosen(profile, known.started.experiment.name)
+        repeats.refuse_others(known, profile.lab, experiment)
+    elif rehearse:
         experiment = design.rehearsal(experiment)
     elif not headless and parts.display_there():
         return _in_window(parts, path, experiment, agreed)
@@ -532,6 +553,8 @@ def _run(
     else:
         parts.look(profile.lab, experiment)  # where nothing is asked, it only refuses what could not be run
     testbed = parts.testbed(profile.lab, agreed or frozenset())
+    if file is not None and known is not None:
+        return story.repeat(file, known, testbed, out)
     if rehearse:
         return rehearsal.run(
             profile.lab,

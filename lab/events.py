@@ -47,6 +47,16 @@ class RunStarted:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class RunContinued:
+    """After the last word of a run: these of its trials are done now, on the same lab (see `lab.repeats`)."""
+
+    at: str
+    trials: tuple[Trial, ...]
+    version: str = ""
+    kind: Literal["run-continued"] = "run-continued"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class HostSeen:
     """A host answered `hello`; its facts as the agent told them."""
 
@@ -155,7 +165,7 @@ class Proof:
     """One thing that a trial proved about itself, or failed to."""
 
     name: str
-    """line, cache, path, quiet, exit, busy"""
+    """line, cache, path, quiet, exit, busy, awake"""
     ok: bool
     text: str
 
@@ -235,11 +245,15 @@ class HostChanged:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Noted:
-    """A warning or remark for the person who watches; `grade` is info, warn or trouble."""
+    """A warning or remark for the person who watches; `grade` is info, warn or trouble.
+
+    `lost` names a host whose connection was lost and that is looked for again: until its next `HostSeen`.
+    """
 
     text: str
     grade: str = "info"
     trial: int | None = None
+    lost: str = ""
     kind: Literal["noted"] = "noted"
 
 
@@ -276,6 +290,7 @@ class RunFinished:
 
 Event = (
     RunStarted
+    | RunContinued
     | HostSeen
     | DataMeasured
     | ToolMeasured

@@ -7,7 +7,6 @@ lines, and of a finished trial only what a picture needs.
 from __future__ import annotations
 
 import re
-import time
 from bisect import insort
 from collections import deque
 from collections.abc import Callable, Iterator
@@ -16,7 +15,7 @@ from datetime import datetime
 from functools import partial
 from typing import Any
 
-from lab import events
+from lab import events, sleeping
 from lab.model import PAIRS, Experiment, Line, Treatment, Trial
 
 WINDOW_S = 60.0
@@ -147,9 +146,11 @@ class Printed:
 
 
 class Live:
-    """Folds a run's events. `clock` is monotonic, in seconds; for a replay any clock serves."""
+    """Folds a run's events. `clock` is monotonic, in seconds, and goes on while this machine sleeps, as its hosts
+    do; for a replay any clock serves.
+    """
 
-    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, clock: Callable[[], float] = sleeping.elapsed_s) -> None:
         self._clock = clock
         self._forget()
 
@@ -173,6 +174,13 @@ class Live:
         self.output: deque[Printed] = deque(maxlen=_OUTPUT_LINES)
         self.notes: deque[events.Noted] = deque(maxlen=_NOTES)
         self.hosts: dict[str, events.HostSeen] = {}
+        self.lost: dict[str, str] = {}
+        """Hosts that were lost and are looked for again, with what is said of it"""
+        self.repeated: dict[int, int] = {}
+        """Ended trials that are done again, each with the number of its newest repeat"""
+        self._began_at, self._gone_before = "", 0.0
+        self.found_again: set[str] = set()
+        """Hosts that were lost and came back"""
         self.proved: dict[Line, events.LineProved] = {}
         self.settled: dict[Line, events.LineSettled] = {}
         self.fills: dict[str, events.CacheFilled] = {}
@@ -201,12 +209,18 @@ class Live:
     @property
     def done(self) -> int:
         """Trials that have finished, whatever they are worth."""
-        return len(self.attempts)
+        return len(self.attempts) - len(self.repeated)
 
     @property
     def total(self) -> int:
         """Trials of the whole plan."""
         return len(self.trials)
+
+    @property
+    def amiss(self) -> int:
+        """Trials of the plan that failed, have no proof, or have no record (yet)."""
+        wrong = (events.Standing.FAILED, events.Standing.VOID, WAITING, RUNNING)
+        return sum(self.standing[trial.number] in wrong for trial in self.trials)
 
     @property
     def running(self) -> bool:
@@ -215,8 +229,8 @@ class Live:
 
     @property
     def gone_s(self) -> float:
-        """Seconds from the run's start to its newest dated event."""
-        return max(0.0, _seconds(self.started_at, self.last_at))
+        """Seconds from the run's start to its newest dated event, without what lay between its end and going on."""
+        return self._gone_before + max(0.0, _seconds(self._began_at or self.started_at, self.last_at))
 
     def elapsed_s(self) -> float | None:
         """Seconds since the current trial's command began (or since its preparing began)."""
@@ -254,12 +268,17 @@ class Live:
         typical = sum(n * s for n, s in measured) / sum(n for n, _ in measured)
         low = high = 0.0
         each = self.overhead_s or 0.0
+        gone = self.elapsed_s() or 0.0
         for cell, seconds, sure in known:
             one = typical if seconds is None else seconds
-            low += cell.left * (one * (1 - sure) + each * 0.9)
-            high += cell.left * (one * (1 + sure) + each * 1.1)
-        gone = self.elapsed_s() or 0.0
-        return max(0.0, low - gone), max(0.0, high - gone)
+            least, most = one * (1 - sure) + each * 0.9, one * (1 + sure) + each * 1.1
+            low += cell.left * least
+            high += cell.left * most
+            if self.current is not None and self.current.trial.treatment == cell.treatment:
+                # No more than its own share: one trial that hangs makes none of the others shorter.
+                low -= min(gone, least)
+                high -= min(gone, most)
+        return max(0.0, low), max(0.0, high)
 
     @property
     def overhead_s(self) -> float | None:
@@ -335,6 +354,31 @@ class Live:
             self.cells.setdefault(trial.treatment, Cell(trial.treatment)).trials.append(trial)
         for cell in self.cells.values():
             cell.trials.sort(key=lambda trial: trial.attempt)
+
+    def _on_run_continued(self, event: events.RunContinued) -> None:
+        if self.current is not None:  # its program was killed amid a trial
+            self._on_run_finished(
+                events.RunFinished(at=self.last_at, outcome=events.Outcome.STOPPED, reason="")
+            )
+        self.outcome, self.reason, self.advice = None, "", ""
+        self._began_at, self._gone_before = event.at, self.gone_s
+        self.last_at = event.at
+        for trial in event.trials:
+            self._by_number[trial.number] = trial
+            self.standing[trial.number] = WAITING
+            if trial.repeats:
+                self._take_the_place(trial)
+
+    def _take_the_place(self, trial: Trial) -> None:
+        """In its cell and in the plan, of the planned trial or of the one that did it again before."""
+        cell = self.cells[trial.treatment]
+        place = next(n for n, one in enumerate(cell.trials) if trial.repeats in (one.number, one.repeats))
+        before, cell.trials[place] = cell.trials[place], trial
+        self.trials = tuple(trial if one.number == before.number else one for one in self.trials)
+        if (ended := self.attempts.get(before.number)) is not None:
+            cell.done -= 1
+            self.counts[ended.standing] -= 1
+            self.repeated[before.number] = trial.number
 
     def _on_trial_started(self, event: events.TrialStarted) -> None:
         trial = self._by_number.get(event.trial)
@@ -431,8 +475,12 @@ class Live:
 
     def _on_noted(self, event: events.Noted) -> None:
         self.notes.append(event)
+        if event.lost:
+            self.lost[event.lost] = event.text
 
     def _on_host_seen(self, event: events.HostSeen) -> None:
+        if self.lost.pop(event.host, ""):
+            self.found_again.add(event.host)
         self.hosts[event.host] = event
 
     def _on_data_measured(self, event: events.DataMeasured) -> None:
@@ -465,12 +513,14 @@ class Live:
         self.current = None
         self.paused = False
         self.applied_line = None
+        self.lost.clear()
         self.outcome, self.reason, self.advice = event.outcome, event.reason, event.advice
         self.last_at = event.at
 
 
 _HANDLERS: dict[str, Callable[[Live, Any], None]] = {
     "run-started": Live._on_run_started,
+    "run-continued": Live._on_run_continued,
     "host-seen": Live._on_host_seen,
     "data-measured": Live._on_data_measured,
     "tool-measured": Live._on_tool_measured,

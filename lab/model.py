@@ -136,6 +136,7 @@ class Trial:
     """One attempt as planned. `number` counts from 1; `attempt` from 1 within its cell.
 
     `counted` is False for warm-ups and for traffic launches (`launch`), which measure traffic and no time.
+    `repeats` is the number of the planned trial that this one does again, 0 for a planned one.
     """
 
     number: int
@@ -145,6 +146,7 @@ class Trial:
     warm_up: bool = False
     launch: bool = False
     seed: int = 0
+    repeats: int = 0
 
     @property
     def counted(self) -> bool:

@@ -13,14 +13,26 @@ Value = str | int | float | bool | None
 
 
 def trials(started: RunStarted, results: Iterable[TrialFinished]) -> Iterator[dict[str, Value]]:
-    """One row per finished trial, in the order in which they ended.
+    """One row per finished trial, in the order in which they ended; `started` has those that were added, too.
+
+    `repeats` is the planned trial that this one does again; `repeated_by` the one that counts in this one's place.
 
     Raises ValueError or KeyError for a trial that means nothing: its plan is missing, its time is no time.
     """
     plan = {trial.number: trial for trial in started.trials}
+    results = tuple(results)
+    newest = {
+        plan[one.trial].repeats or one.trial: one.trial for one in sorted(results, key=lambda one: one.trial)
+    }
     for finished in results:
-        asked, found = _asked(plan[finished.trial]), _found(finished)
-        yield {"run": started.run, "experiment": started.experiment.name, **asked, **found}
+        trial = plan[finished.trial]
+        stands = newest[trial.repeats or trial.number]
+        again = {
+            "repeats": trial.repeats or None,
+            "repeated_by": stands if stands != trial.number else None,
+        }
+        asked, found = _asked(trial), _found(finished)
+        yield {"run": started.run, "experiment": started.experiment.name, **asked, **found, **again}
 
 
 def utc(text: str) -> datetime:

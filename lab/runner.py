@@ -4,17 +4,22 @@ from __future__ import annotations
 
 import importlib.metadata
 import secrets
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from datetime import UTC, datetime
 
-from lab import design
+from lab import design, repeats
 from lab.analysis.settling import Settling
 from lab.asking import Declined
 from lab.errors import ConnectionLost, LabError, Stopped, TrialFailed
 from lab.events import (
+    DataMeasured,
     Event,
+    HostSeen,
     Noted,
     Outcome,
+    Proof,
+    RunContinued,
     RunFinished,
     RunPaused,
     RunResumed,
@@ -24,6 +29,7 @@ from lab.events import (
     TrialStarted,
 )
 from lab.model import Experiment, Trial
+from lab.sleeping import Sleep
 from lab.stop import Stop
 from lab.testbed import Testbed
 
@@ -39,7 +45,8 @@ def run(
     Raises BadInput before the first event if the experiment cannot be planned. Afterwards a TrialFailed
     fails one trial, any other LabError the run, a defect too: that one is raised again *after* the last
     word, for whoever pulls on. A lost connection fails its trial, and the hosts are made ready anew for those that
-    are left, up to `AGAIN` times. What was changed on hosts is taken back before the last word is said.
+    are left, up to `AGAIN` times; so it is after this machine slept, since leases end meanwhile, and a trial during
+    which it did is void. What was changed on hosts is taken back before the last word is said.
     """
     plan = design.trials(experiment)
     run_id = run_id or new_id()
@@ -52,18 +59,53 @@ def run(
         lab=lab_name,
         version=_version(),
     )
+    yield from _story(experiment, run_id, plan, testbed, stop, {})
+
+
+def repeat(known: repeats.Told, testbed: Testbed, stop: Stop) -> Iterator[Event]:
+    """Do again what failed, has no proof or was never done, as further events of the same run; as `run` does.
+
+    `known` is what the run told so far (`lab.repeats.refuse_others` was asked). The run fails before its first trial
+    where the data is not what it measured before.
+    """
+    yield RunContinued(at=_now(), trials=known.again, version=_version())
+    started = known.started
+    # What is repeated was needed once, so that no line of it is settled anew.
+    experiment = replace(started.experiment, until=None)
+    yield from _story(experiment, started.run, known.again, testbed, stop, known.data)
+
+
+def _story(
+    experiment: Experiment,
+    run_id: str,
+    plan: tuple[Trial, ...],
+    testbed: Testbed,
+    stop: Stop,
+    data: Mapping[str, object],
+) -> Iterator[Event]:
+    """Everything from the hosts' opening to the last word."""
     outcome, reason, advice, defect, declined = Outcome.DONE, "", "", None, False
     left, again = Settling(experiment, plan), AGAIN
+    lost: ConnectionLost | None = None
     try:
         while True:
             try:
-                yield from _opened(experiment, run_id, left, testbed, stop)
+                for event in _opened(experiment, run_id, left, testbed, stop, data):
+                    yield event
+                    if lost is not None and isinstance(event, HostSeen) and lost.host in ("", event.host):
+                        yield Noted(text=_found(lost.host, len(left.trials)))
+                        lost = None
                 break
             except ConnectionLost as error:
-                if not left.trials or len(left.trials) == len(plan) or not again or stop.requested:
+                if not left.trials or stop.requested or stop.after_trial:
                     raise
-                again -= 1
-                yield Noted(text=f"{_named(error)}. The hosts are connected to again", grade="trouble")
+                if not isinstance(error, _Slept):
+                    if len(left.trials) == len(plan) or not again:
+                        raise
+                    again -= 1
+                lost = error
+                text = f"{_named(error)}. The hosts are connected to again"
+                yield Noted(text=text, grade="trouble", lost=error.host)
     except Stopped:
         outcome = Outcome.STOPPED
     except LabError as error:
@@ -89,19 +131,35 @@ def run(
 
 
 def _opened(
-    experiment: Experiment, run_id: str, left: Settling, testbed: Testbed, stop: Stop
+    experiment: Experiment,
+    run_id: str,
+    left: Settling,
+    testbed: Testbed,
+    stop: Stop,
+    data: Mapping[str, object],
 ) -> Iterator[Event]:
     """The trials that are left, on hosts that are made ready first; each is taken off when it begins."""
     with testbed.opened(experiment, stop, run_id) as setting_up:
-        yield from setting_up
+        for event in setting_up:
+            if isinstance(event, DataMeasured):
+                repeats.refuse_other_data(data, event.facts)
+            yield event
         while left.trials:
+            sleep = Sleep()
             yield from _paused(stop)
-            stop.check()
-            trial = left.trials.popleft()
-            for event in _attempted(trial, testbed, stop):
-                left.take(trial, event)
-                yield event
-            yield from left.settled(trial)
+            stop.check_between_trials()
+            if not sleep.told():
+                trial = left.trials.popleft()
+                for event in _attempted(trial, testbed, stop, sleep):
+                    left.take(trial, event)
+                    yield event
+                yield from left.settled(trial)
+            if left.trials and (slept := sleep.told()):
+                raise _Slept(f"{slept}: the leases on the hosts have ended or may end at any time")
+
+
+class _Slept(ConnectionLost):
+    """Nothing that was promised to this machine for a while need hold any more."""
 
 
 def new_id() -> str:
@@ -109,7 +167,7 @@ def new_id() -> str:
     return f"{datetime.now(UTC):%Y%m%d-%H%M%S}-{secrets.token_hex(2)}"
 
 
-def _attempted(trial: Trial, testbed: Testbed, stop: Stop) -> Iterator[Event]:
+def _attempted(trial: Trial, testbed: Testbed, stop: Stop, sleep: Sleep) -> Iterator[Event]:
     """One trial: prepared, measured, put back. Its record is told once, whatever happens to it."""
     yield TrialStarted(trial=trial.number, at=_now())
     told = False
@@ -117,17 +175,40 @@ def _attempted(trial: Trial, testbed: Testbed, stop: Stop) -> Iterator[Event]:
         with testbed.treated(trial, stop) as preparing:
             yield from preparing
             for event in testbed.measure(trial, stop):
-                told = told or isinstance(event, TrialFinished)
+                if isinstance(event, TrialFinished):
+                    told, event = True, _awake(event, sleep)
                 yield event
-    except TrialFailed as error:
-        if told:  # it was measured; what failed is putting things back
-            yield Noted(text=_named(error), grade="trouble", trial=trial.number)
-        else:
-            yield TrialFinished(trial=trial.number, at=_now(), standing=Standing.FAILED, reason=_named(error))
-    except ConnectionLost as error:
-        if not told:
-            yield TrialFinished(trial=trial.number, at=_now(), standing=Standing.FAILED, reason=_named(error))
+    except Stopped:
         raise
+    except LabError as error:
+        goes_on = isinstance(error, TrialFailed)
+        if not (goes_on or isinstance(error, ConnectionLost) or sleep.told()):
+            raise
+        if not told:
+            reason = "; ".join(filter(None, (sleep.told(), _named(error))))
+            yield TrialFinished(trial=trial.number, at=_now(), standing=Standing.FAILED, reason=reason)
+        elif goes_on:  # it was measured; what failed is putting things back
+            yield Noted(text=_named(error), grade="trouble", trial=trial.number)
+        if not goes_on:
+            raise _Slept(sleep.told()) if sleep.told() else error from error
+
+
+def _awake(finished: TrialFinished, sleep: Sleep) -> TrialFinished:
+    """The record as it is; void if this machine slept meanwhile, when nobody counted and no lease was renewed."""
+    if not (slept := sleep.told()):
+        return finished
+    standing = Standing.FAILED if finished.standing is Standing.FAILED else Standing.VOID
+    return replace(
+        finished,
+        standing=standing,
+        reason="; ".join(filter(None, (f"{slept} meanwhile", finished.reason))),
+        proofs=(*finished.proofs, Proof(name="awake", ok=False, text=f"{slept} meanwhile")),
+    )
+
+
+def _found(host: str, left: int) -> str:
+    name = f"{host} was" if host else "The hosts were"
+    return f"{name} found again; {left} trials are left"
 
 
 def _paused(stop: Stop) -> Iterator[Event]:

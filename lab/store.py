@@ -12,7 +12,7 @@ import struct
 import tempfile
 import zlib
 from array import array
-from collections.abc import Generator, Iterator
+from collections.abc import Generator, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -22,13 +22,14 @@ from typing import TYPE_CHECKING, Self
 
 import platformdirs
 
-from lab import rows, settings
+from lab import repeats, rows, settings
 from lab.errors import BadInput, LabError
 from lab.events import (
     Event,
     LineSettled,
     Outcome,
     OutputSeen,
+    RunContinued,
     RunFinished,
     RunStarted,
     TrafficSampled,
@@ -36,6 +37,7 @@ from lab.events import (
     from_json,
     to_json,
 )
+from lab.model import Trial
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -43,7 +45,8 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 SUFFIX = ".branchlab"
-SCHEMA = 1
+SCHEMA = 2
+"""2: trials were done again. A file without any still says 1, so that an older BranchLab opens it."""
 APPLICATION = 0x42724C62
 """`BrLb`: what SQLite's header says a run file is."""
 OUTPUT_CHARS = 200_000
@@ -135,7 +138,25 @@ def recorded(events: Iterator[Event], path: Path) -> Iterator[Event]:
     first = next(events, None)
     if not isinstance(first, RunStarted):
         raise TypeError(f"a run begins with RunStarted, not with {first!r}")
-    recorder = _Recorder(path, first)
+    yield from _passed_on(events, first, _Recorder(path, first))
+
+
+def continued(events: Iterator[Event], path: Path) -> Iterator[Event]:
+    """The same events, each added to the run in the file at `path` before it is passed on; as `recorded`.
+
+    They begin with RunContinued. Raises BadInput before the first one for a file that is none, or still written.
+    """
+    with opened(path) as record:
+        if record.live:
+            raise BadInput(f"{path}: {STILL_WRITTEN}", advice="Repeat its trials once it is over.")
+        plan = record.told().trials
+    first = next(events, None)
+    if not isinstance(first, RunContinued):
+        raise TypeError(f"a run goes on with RunContinued, not with {first!r}")
+    yield from _passed_on(events, first, _Recorder(path, first, plan))
+
+
+def _passed_on(events: Iterator[Event], first: Event, recorder: _Recorder) -> Iterator[Event]:
     try:
         yield first
         for event in events:
@@ -226,7 +247,7 @@ def frames(path: str | Path) -> Frames:
 
     with opened(Path(path)) as record:
         try:
-            trials = pd.DataFrame(list(rows.trials(record.run_started, record.trials())))
+            trials = pd.DataFrame(list(rows.trials(record.told().whole, record.trials())))
             if len(trials):
                 trials["ended_utc"] = pd.to_datetime(trials["ended_utc"], utc=True)
                 empty = trials.columns[trials.isna().all()]
@@ -314,6 +335,10 @@ class Record:
             raise BadInput(f"{self.path}: it is damaged: its first event is missing")
         return first
 
+    def told(self) -> repeats.Told:
+        """The whole plan, with what was added to it, and what came of it."""
+        return repeats.told(self.events(samples=False))
+
     @property
     def outcome(self) -> Outcome:
         """How the run ended; stopped, if it ended without a last word or is still being written."""
@@ -386,22 +411,29 @@ class Record:
 class _Recorder:
     """Writes one file. Raises LabError, in words, when it cannot."""
 
-    def __init__(self, path: Path, first: RunStarted) -> None:
+    def __init__(
+        self, path: Path, first: RunStarted | RunContinued, plan: Mapping[int, Trial] | None = None
+    ) -> None:
         self._path = path
-        self._plan = {trial.number: trial for trial in first.trials}
+        self._plan = {**(plan or {}), **{trial.number: trial for trial in first.trials}}
         self._samples: list[tuple[int, TrafficSampled]] = []
         self._place = 0
         self._output = (0, 0)  # trial, characters of its output so far
-        with _in_words(path):
-            path.open("x").close()  # never over another file
+        if isinstance(first, RunStarted):
+            with _in_words(path):
+                path.open("x").close()  # never over another file
         # The generator that owns this may be closed by another thread than the one that pulled it.
         self._db = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
         try:
             with _in_words(path):
-                self._begin(first)
+                if isinstance(first, RunContinued):
+                    self._continue(first)
+                else:
+                    self._begin(first)
         except BaseException:
             self.close()
-            path.unlink(missing_ok=True)
+            if isinstance(first, RunStarted):
+                path.unlink(missing_ok=True)
             raise
 
     def write(self, event: Event) -> None:
@@ -436,7 +468,7 @@ class _Recorder:
 
     def _begin(self, first: RunStarted) -> None:
         self._db.execute(f"PRAGMA application_id={APPLICATION}")
-        self._db.execute(f"PRAGMA user_version={SCHEMA}")
+        self._db.execute("PRAGMA user_version=1")
         self._db.execute("PRAGMA journal_mode=WAL")
         self._db.execute("PRAGMA synchronous=FULL")
         self._db.executescript("BEGIN;" + _TABLES + "COMMIT;")
@@ -447,6 +479,15 @@ class _Recorder:
         )
         self._insert(first)
         self._db.execute("COMMIT")
+        self._db.execute("PRAGMA synchronous=NORMAL")
+
+    def _continue(self, first: RunContinued) -> None:
+        self._db.execute("PRAGMA journal_mode=WAL")
+        self._db.execute("PRAGMA synchronous=FULL")
+        with _transaction(self._db):
+            self._db.execute(f"PRAGMA user_version={SCHEMA}")
+            self._db.execute("UPDATE head SET outcome = NULL, reason = NULL, finished = NULL")
+            self._insert(first)
         self._db.execute("PRAGMA synchronous=NORMAL")
 
     def _insert(self, event: Event) -> None:
@@ -483,6 +524,9 @@ class _Recorder:
             event.standing.value,
             event.wall_s,
         )
+        if root := self._plan[event.trial].repeats:  # this table has what counts; the events have everything
+            gone = [n for n, one in self._plan.items() if root in (n, one.repeats) and n != event.trial]
+            self._db.executemany("DELETE FROM trials WHERE trial = ?", [(n,) for n in gone])
         self._db.execute("INSERT OR REPLACE INTO trials VALUES (?, ?, ?, ?, ?, ?, ?)", row)
 
     def _flush(self) -> None:

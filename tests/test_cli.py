@@ -213,6 +213,7 @@ def test_show_json_is_the_promise(world: World) -> None:
     assert list(told) == [
         "run", "experiment", "outcome", "seed", "order", "cells", "lines", "overhead_s", "findings",
         "verdict", "choice", "source", "base", "excluded", "outliers", "drift", "models",
+        "repeated",
     ]  # fmt: skip
     assert (told["outcome"], told["seed"], told["order"]) == ("done", 2008, "blocks")
     assert [(cell["operation"], cell["state"]) for cell in told["cells"]] == [
@@ -594,6 +595,29 @@ def test_a_display_counts_only_if_it_answers(
         monkeypatch.setenv(name, value)
     monkeypatch.setattr(sys, "platform", "linux")
     assert Parts().display_there() is there
+
+
+# ---- the same run again
+
+
+def test_what_failed_is_repeated_into_the_same_run(world: World) -> None:
+    world.profile.write_text(
+        world.profile.read_text().replace("hosts.desk-1]", "hosts.client]"), encoding="utf-8"
+    )
+    world.bed = FakeTestbed(samples=2, failing={6: "svn: no"})
+    first = world.call("run", "--headless", str(world.profile))
+    assert first.exit_code == 1, first.output
+    world.bed, world.display = FakeTestbed(samples=2), True  # it stays in the terminal all the same
+    again = world.call("run", "--repeat", "last", str(world.profile))
+    assert again.exit_code == 0, again.output
+    assert "Repeated, since they failed or had no proof: 1 trials (6 by " in again.stdout
+    assert world.window == []
+    (head,) = store.runs()
+    assert (head.outcome, head.planned, head.finished) == ("done", head.finished, head.planned)
+    nothing = world.call("run", "--repeat", "last", str(world.profile))
+    assert nothing.exit_code == 2
+    assert "nothing to repeat" in nothing.output
+    assert world.call("run", "--repeat", "last", "--rehearse", str(world.profile)).exit_code == 2
 
 
 # ---- a rehearsal

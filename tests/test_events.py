@@ -13,6 +13,7 @@ from lab.events import (
     HostChanged,
     LineSettled,
     Noted,
+    RunContinued,
     RunPaused,
     RunResumed,
     ToolMeasured,
@@ -28,6 +29,7 @@ MORE: tuple[Event, ...] = (
     LineSettled(line=AS_IT_IS, attempts=5, within=0.05, widest=0.031, spared=(9, 10)),
     RunPaused(),
     RunResumed(),
+    RunContinued(at="2024-01-02T03:04:05.000+00:00", trials=()),
 )
 
 

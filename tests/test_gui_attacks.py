@@ -26,7 +26,7 @@ from gui.doors import OpenedProfile
 from gui.main_window import LAB, RESULTS, RUN, START, MainWindow
 from gui.opening import Then
 from gui.report import DefectDialog, Trouble
-from gui.run import page as run_page
+from gui.run import stopping
 from gui.theme import marks
 from gui.worker import Worker
 from lab import runner, store
@@ -151,10 +151,10 @@ def test_stop_at_once_can_be_pressed_while_nothing_happens_at_all(
             break
     window.show_live(live)
     window.show_page(RUN)
-    window.run_page.ask_stop()
+    window.run_page.stop.stop_now()
     assert live.current is None
     window._dirty = False
-    monkeypatch.setattr(run_page, "HARD_AFTER_S", 0.0)
+    monkeypatch.setattr(stopping, "HARD_AFTER_S", 0.0)
     window._tick()
     assert window.run_page.stop.word == "Stop at once"
     assert window.run_page.stop.isEnabled()
@@ -185,10 +185,10 @@ class Hanging(FakeTestbed):
 def test_stop_at_once_ends_a_run_that_hangs(
     made: Made, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(run_page, "HARD_AFTER_S", 0.2)
+    monkeypatch.setattr(stopping, "HARD_AFTER_S", 0.2)
     window = made(Hanging())
     started(qtbot, window, small())
-    window.run_page.stop.click()
+    window.run_page.stop.stop_now()
     qtbot.waitUntil(
         lambda: window.run_page.stop.word == "Stop at once" and window.run_page.stop.isEnabled(),
         timeout=FOREVER_MS,

@@ -322,7 +322,7 @@ def test_the_list_offers_only_what_can_be_done_and_esc_does_nothing(made: Made, 
     assert {action.group for action in window._doable()} == {"Pages", "Lab", "Runs", "Window"}
     started(qtbot, window, experiment(), done=1)
     names = [action.name for action in window._doable()]
-    assert {"Pause", "Stop"} < set(names)
+    assert {"Pause", "Stop now"} < set(names)
     assert not [name for name in names if name.startswith(("Open", "Make", "Run "))]
     window._offer_actions()
     for key in (Qt.Key.Key_Down, Qt.Key.Key_Down, Qt.Key.Key_Up, Qt.Key.Key_PageDown):

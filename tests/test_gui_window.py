@@ -13,9 +13,9 @@ os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
 
 import pytest
 from fake_testbed import FakeTestbed, experiment, small
-from PySide6.QtCore import Qt
+from PySide6.QtCore import QPoint, Qt
 from PySide6.QtGui import QGuiApplication
-from PySide6.QtWidgets import QAbstractButton, QApplication, QComboBox, QFileDialog
+from PySide6.QtWidgets import QAbstractButton, QApplication, QComboBox, QFileDialog, QMenu
 from pytestqt.qtbot import QtBot
 
 from gui import app, main_window
@@ -89,6 +89,22 @@ def started(qtbot: QtBot, window: MainWindow, asked: Experiment, done: int = 2) 
     qtbot.waitUntil(lambda: window.live.done >= done, timeout=FOREVER_MS)
 
 
+def press_stop(qtbot: QtBot, window: MainWindow) -> QMenu:
+    """The menu that a press on Stop opens."""
+    window.show_page(RUN)
+    window.run_page.redraw()
+    qtbot.mouseClick(window.run_page.stop, Qt.MouseButton.LeftButton)
+    return next(menu for menu in window.run_page.stop.findChildren(QMenu) if menu.isVisible())
+
+
+def choose(qtbot: QtBot, window: MainWindow, name: str) -> None:
+    """Press Stop, then this entry of its menu."""
+    menu = press_stop(qtbot, window)
+    (action,) = [one for one in menu.actions() if one.text().startswith(name)]
+    place = menu.actionGeometry(action).center()
+    qtbot.mouseClick(menu, Qt.MouseButton.LeftButton, pos=QPoint(place.x(), place.y()))
+
+
 def test_it_opens_on_start_and_shows_only_pages_that_exist(made: Made) -> None:
     window = made()
     assert window._page == START
@@ -139,7 +155,7 @@ def test_stop_keeps_finished_trials(made: Made, qtbot: QtBot) -> None:
     window = made(bed)
     started(qtbot, window, experiment())
     with qtbot.waitSignal(window.finished, timeout=FOREVER_MS):
-        qtbot.mouseClick(window.run_page.stop, Qt.MouseButton.LeftButton)
+        choose(qtbot, window, "Stop now")
     assert window.live.outcome is Outcome.STOPPED
     assert 2 <= window.live.done < window.live.total
     assert bed.log[-1] == "close"

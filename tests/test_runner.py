@@ -8,13 +8,14 @@ from collections.abc import Iterator
 import pytest
 from fake_testbed import FakeTestbed, small
 
-from lab import runner
+from lab import runner, sleeping
 from lab.analysis.summary import summarised
 from lab.asking import Declined
 from lab.cli import story
-from lab.errors import BadInput, ConnectionLost, HostUnreachable, LabError, TrialFailed
+from lab.errors import AgentRefused, BadInput, ConnectionLost, HostUnreachable, LabError, TrialFailed
 from lab.events import (
     Event,
+    HostSeen,
     Noted,
     Outcome,
     RunFinished,
@@ -26,6 +27,7 @@ from lab.events import (
     TrialFinished,
     TrialStarted,
 )
+from lab.model import Trial
 from lab.stop import Stop
 
 TRIALS = 12
@@ -277,3 +279,122 @@ def test_stop_ends_a_pause() -> None:
 
 def test_runs_have_names_of_their_own() -> None:
     assert runner.new_id() != runner.new_id()
+
+
+def test_stop_after_this_trial_measures_it_to_its_end() -> None:
+    bed, stop, events = FakeTestbed(), Stop(), []
+    for event in runner.run(small(), bed, stop):
+        events.append(event)
+        if isinstance(event, TrialStarted) and event.trial == 3:
+            stop.request_after_trial()
+    assert last(events).outcome is Outcome.STOPPED
+    assert [one.trial for one in results(events)] == [1, 2, 3]
+    assert results(events)[-1].standing is not Standing.FAILED
+    assert bed.log[-2:] == ["restore 3", "close"]
+
+
+def test_stop_after_this_trial_can_be_taken_back() -> None:
+    stop, events = Stop(), []
+    for event in runner.run(small(), FakeTestbed(), stop):
+        events.append(event)
+        if isinstance(event, TrialStarted) and event.trial == 3:
+            stop.request_after_trial()
+        if isinstance(event, TrafficSampled) and event.trial == 3:
+            stop.withdraw_after_trial()
+    assert last(events).outcome is Outcome.DONE
+
+
+def test_a_paused_run_that_is_to_stop_after_its_trial_ends_at_once() -> None:
+    stop, events = Stop(), []
+    for event in runner.run(small(), FakeTestbed(), stop):
+        events.append(event)
+        if isinstance(event, TrialStarted) and event.trial == 2:
+            stop.pause()
+        if isinstance(event, RunPaused):
+            stop.request_after_trial()
+            stop.pause()  # too late
+    assert last(events).outcome is Outcome.STOPPED
+    assert len(results(events)) == 2
+
+
+class Drowsy(FakeTestbed):
+    """This machine sleeps for so many (made-up) seconds in the middle of the named trials."""
+
+    def __init__(self, sleeps: dict[int, float], monkeypatch: pytest.MonkeyPatch, **given: object) -> None:
+        super().__init__(**given)  # type: ignore[arg-type]
+        self._sleeps, self.asleep_s = sleeps, 1000.0
+        monkeypatch.setattr(sleeping, "asleep_s", lambda: self.asleep_s)
+
+    def measure(self, trial: Trial, stop: Stop) -> Iterator[Event]:
+        self.asleep_s += self._sleeps.pop(trial.number, 0.0)
+        yield from super().measure(trial, stop)
+
+
+def test_a_trial_during_which_this_machine_slept_is_void_and_the_hosts_are_made_ready_anew(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    bed = Drowsy({4: 312.0}, monkeypatch)
+    events = told(bed)
+    fourth = results(events)[3]
+    assert (fourth.trial, fourth.standing) == (4, Standing.VOID)
+    assert fourth.reason == "this machine slept for 5 min meanwhile"
+    assert [proof.ok for proof in fourth.proofs if proof.name == "awake"] == [False]
+    assert bed.log.count("open") == bed.log.count("close") == 2
+    assert [one.trial for one in results(events)] == list(range(1, TRIALS + 1))
+    assert sum(one.standing is Standing.VOID for one in results(events)) == 1
+    assert last(events).outcome is Outcome.DONE
+    notes = [event.text for event in events if isinstance(event, Noted)]
+    assert "this machine slept for 5 min" in notes[0]
+    assert notes[1] == "The hosts were found again; 8 trials are left"
+
+
+def test_a_machine_that_sleeps_every_night_still_ends_its_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    nights = dict.fromkeys(range(2, 2 + 2 * runner.AGAIN), 30000.0)
+    events = told(Drowsy(nights, monkeypatch))
+    assert last(events).outcome is Outcome.DONE
+    assert sum(one.standing is Standing.VOID for one in results(events)) == 2 * runner.AGAIN
+
+
+def test_clocks_that_differ_by_a_blink_are_no_sleep(monkeypatch: pytest.MonkeyPatch) -> None:
+    events = told(Drowsy(dict.fromkeys(range(1, 6), 0.4), monkeypatch))
+    assert not [one for one in results(events) if one.standing is Standing.VOID]
+
+
+def test_a_trial_that_fails_since_this_machine_slept_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    bed = Drowsy({2: 60.0}, monkeypatch, failing={2: "svn: no answer"})
+    second = results(told(bed))[1]
+    assert (second.standing, second.reason) == (
+        Standing.FAILED, "this machine slept for 60 s; client: svn: no answer",
+    )  # fmt: skip
+
+
+def test_a_lease_that_ended_in_a_sleep_costs_a_trial_and_not_the_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    lapsed = AgentRefused("the lease was not renewed in time", kind="lapsed", host="server")
+    events = told(Drowsy({2: 60.0}, monkeypatch, at={2: lapsed}))
+    assert last(events).outcome is Outcome.DONE
+    assert results(events)[1].standing is Standing.FAILED
+    assert last(told(FakeTestbed(at={2: lapsed}))).outcome is Outcome.FAILED  # nobody slept
+
+
+def test_a_sleep_while_it_is_paused_is_noticed_before_the_next_trial(monkeypatch: pytest.MonkeyPatch) -> None:
+    bed, stop, events = Drowsy({}, monkeypatch), Stop(), []
+    for event in runner.run(small(), bed, stop):
+        events.append(event)
+        if isinstance(event, TrialStarted) and event.trial == 2 and bed.asleep_s == 1000.0:
+            stop.pause()
+        if isinstance(event, RunPaused):
+            bed.asleep_s += 5000.0
+            stop.resume()
+    assert bed.log.count("open") == 2
+    assert len(results(events)) == TRIALS
+    assert not [one for one in results(events) if one.standing is Standing.VOID]
+
+
+def test_a_host_that_is_lost_and_found_again_is_told_both_times() -> None:
+    bed = FakeTestbed(at={3: ConnectionLost("silent for 30 s", host="proxy")})
+    events = told(bed)
+    notes = [event for event in events if isinstance(event, Noted)]
+    assert [(note.lost, note.grade) for note in notes] == [("proxy", "trouble"), ("", "info")]
+    assert notes[1].text == "proxy was found again; 9 trials are left"
+    lost, found = events.index(notes[0]), events.index(notes[1])
+    assert any(isinstance(event, HostSeen) and event.host == "proxy" for event in events[lost:found])

@@ -318,8 +318,11 @@ def test_files_of_every_schema_can_be_read(file: Path) -> None:
         assert record.outcome is Outcome.DONE
         events = list(record.events())
     assert isinstance(events[0], RunStarted)
-    assert sum(isinstance(event, TrafficSampled) for event in events) == 55
+    again = sum(isinstance(event, TrialFinished) and event.trial > 12 for event in events)
+    assert sum(isinstance(event, TrafficSampled) for event in events) == 55 + 5 * again
+    assert bool(again) == (file.stem != "schema-1")
     standings = [event.standing for event in events if isinstance(event, TrialFinished)]
+    standings = standings[:12]
     assert (len(standings), standings.count(Standing.VOID), standings.count(Standing.FAILED)) == (12, 1, 1)
 
 

@@ -183,6 +183,10 @@ def _host(host: Host, live: Live) -> HostShown:
     if not seen and live.running:
         begun = bool(live.done) or live.current is not None
         sign, word = (marks.UNKNOWN, "not in this run") if begun else (marks.BUSY, "checking")
+    if seen and live.running and host.name in live.found_again:
+        word = "ready; was lost, and found again"
+    if host.name in live.lost:
+        sign, word = marks.TROUBLE, "lost, and looked for again"
     if live.outcome is Outcome.FAILED and live.reason.startswith(f"{host.name}:"):
         sign, word = marks.TROUBLE, live.reason.removeprefix(f"{host.name}:").strip()
     rows = [("SSH name", _short(host.ssh))] if host.ssh else []

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import time
-
 from PySide6.QtCore import QEvent, QPointF, QRectF, QSize, Qt, Signal
 from PySide6.QtGui import QColor, QFontMetrics, QPainter, QPaintEvent, QResizeEvent
 from PySide6.QtWidgets import QSizePolicy, QWidget
@@ -11,6 +9,7 @@ from PySide6.QtWidgets import QSizePolicy, QWidget
 from gui import words
 from gui.run.matrix import LEAST_ROW, ROW, SMALL_ROW, Matrix, MatrixView
 from gui.run.output import OutputCard
+from gui.run.stopping import StopButton
 from gui.run.strips import StripsCard
 from gui.run.traffic import TrafficCard
 from gui.theme import marks
@@ -23,29 +22,29 @@ from lab.model import DISABLED, OPERATION_NAMES
 
 _PLOTS_LEAST, _PLOTS_MOST, _OUTPUT, _OUTPUT_LINE, _OUTPUT_CLOSED = 158, 300, 106, 62, 40
 _MATRIX_CHROME = 46
-HARD_AFTER_S = 10.0
-"""A second click on Stop cuts connections only so long after the first."""
 
 
 class RunPage(QWidget):
     """Shows a live run. It never scrolls as a whole; the matrix gives way first, then the output.
 
-    Signals: `paused()` and `resumed()`; `stopped()` softly; `cut()` at once, after the soft stop took long;
-    `results()` to see what came of it; `wanted()` a lab to run in; `cancelled()` before it began.
+    Signals: `paused()` and `resumed()`; `stopped()` now; `stopped_after(object)` True: after the trial under way,
+    False: not after all; `cut()` at once, after stopping took long; `results()` to see what came of it; `wanted()` a
+    lab to run in; `cancelled()` before it began; `repeated()` do again what failed.
     """
 
     paused = Signal()
     resumed = Signal()
     stopped = Signal()
+    stopped_after = Signal(object)
     cut = Signal()
     results = Signal()
     wanted = Signal()
     cancelled = Signal()
+    repeated = Signal()
 
     def __init__(self, look: Look) -> None:
         super().__init__()
         self._look, self._live = look, Live()
-        self._asked_at: float | None = None
         self._pausing, self._output_wanted = False, False
         self._about_to_run = ""
         self._head_height = 0
@@ -77,7 +76,8 @@ class RunPage(QWidget):
 
     def begin(self, live: Live) -> None:
         """Another run, or the same one anew."""
-        self._live, self._asked_at, self._pausing = live, None, False
+        self._live, self._pausing = live, False
+        self.stop.begin()
         self._show_parts()
         self.matrix.begin(live)
         self.traffic.begin(live)
@@ -119,20 +119,10 @@ class RunPage(QWidget):
         self.output.redraw()
         self._redraw_head()
 
-    def ask_stop(self) -> None:
-        """What the Stop button does: softly first; at once on a later second click."""
-        now = time.monotonic()
-        if self._asked_at is None:
-            self._asked_at = now
-            self.stopped.emit()
-        elif now - self._asked_at >= HARD_AFTER_S:
-            self.cut.emit()
-        self._redraw_head()
-
     @property
     def stopping(self) -> bool:
-        """True from the first press of Stop to the run's end: the button's own words change with time."""
-        return self._asked_at is not None and self._live.running
+        """True from *Stop now* to the run's end: the button's own words change with time."""
+        return self.stop.stopping and self._live.running
 
     def _build_head(self, look: Look) -> None:
         self.head = Head(look)
@@ -144,17 +134,33 @@ class RunPage(QWidget):
         for widget in (self._sign, self._what, self._where, self._state):
             self.head.under_row.addWidget(widget)
         self.head.under_row.addWidget(self._rest, 1)
-        self.stop = Button(look, "Stop", icon="stop")
+        self.stop = StopButton(look)
         self.pause = Button(look, "Pause", "filled", icon="pause")
         self.next = Button(look, "See results", "filled", icon="chart-line-up")
         self.cancel = Button(look, "Cancel", icon="x")
         self.cancel.setToolTip("Nothing is changed on any host so far")
-        for button in (self.stop, self.pause, self.next, self.cancel):
+        self.again = Button(look, "Repeat", icon="arrow-counter-clockwise")
+        self.again.setToolTip(
+            "On the same lab and into the same run file; what failed stays in it, and is shown"
+        )
+        self.again.clicked.connect(self.repeated)
+        for button in (self.again, self.stop, self.pause, self.next, self.cancel):
             self.head.buttons.addWidget(button)
         self.cancel.clicked.connect(self.cancelled)
-        self.stop.clicked.connect(self.ask_stop)
+        self.stop.now.connect(self._stop)
+        self.stop.after.connect(self._stop_after)
+        self.stop.cut.connect(self.cut)
         self.pause.clicked.connect(self._pause)
         self.next.clicked.connect(self.results)
+
+    def _stop(self) -> None:
+        self.stopped.emit()
+        self._redraw_head()
+
+    def _stop_after(self, wanted: bool) -> None:
+        self._pausing = False  # a run that waits has no trial to end
+        self.stopped_after.emit(wanted)
+        self._redraw_head()
 
     def _pause(self) -> None:
         self._pausing = not self._pausing
@@ -170,6 +176,8 @@ class RunPage(QWidget):
             button.setVisible(shown and not looking)
         self.next.setVisible(not looking and not live.running and live.done > 0)
         self.cancel.setVisible(looking)
+        self.again.setVisible(not looking and not live.running and bool(live.run) and live.amiss > 0)
+        self.again.rename(_again(live))
         if looking:
             self._where.setVisible(False)
             self._state.setVisible(False)
@@ -178,8 +186,8 @@ class RunPage(QWidget):
             self._rest.say("nothing is changed on them")
             return
         self.pause.rename("Go on" if self._pausing else "Pause", "play" if self._pausing else "pause")
-        self.pause.setEnabled(self._asked_at is None)
-        self._name_stop()
+        self.pause.setEnabled(not (self.stop.stopping or self.stop.ending))
+        self.stop.show_run(live)
         trial = live.current.trial if live.current else None
         self._state.show_state(trial.treatment.state if trial else None, self.matrix.states)
         self._where.setVisible(trial is not None)
@@ -196,18 +204,13 @@ class RunPage(QWidget):
             text += ", warm-up"
         current = live.current
         text += f" on {current.host}" if current and current.host else ": being prepared"
-        self._rest.say(text + (", then a pause" if self._pausing else ""))
-
-    def _name_stop(self) -> None:
-        if self._asked_at is None:
-            self.stop.rename("Stop")
-            self.stop.setEnabled(True)
-            self.stop.setToolTip("Finished trials stay; everything on the hosts is taken back")
-            return
-        late = time.monotonic() - self._asked_at >= HARD_AFTER_S
-        self.stop.rename("Stop at once" if late else "Stopping …")
-        self.stop.setEnabled(late)
-        self.stop.setToolTip("Cuts the connections; the hosts undo by themselves" if late else "")
+        if self.stop.stopping:
+            text += ", given up"
+        elif self.stop.ending:
+            text += ", then the run stops"
+        elif self._pausing:
+            text += ", then a pause"
+        self._rest.say(text)
 
     def _say_idle(self, live: Live) -> None:
         self._state.setVisible(False)
@@ -227,6 +230,9 @@ class RunPage(QWidget):
             said, sign, rest = "Failed", marks.TROUBLE, live.reason
         elif live.paused:
             said, sign, rest = "Paused", marks.WARN, "nothing runs until you go on"
+        elif live.lost:
+            said, sign = f"Lost: {', '.join(sorted(live.lost))}", marks.TROUBLE
+            rest = "looked for again, for at most 5 min; finished trials are kept"
         else:
             said, sign, rest = "Making ready", marks.BUSY, "hosts are checked, caches filled, lines proved"
             if live.done:
@@ -286,6 +292,16 @@ class RunPage(QWidget):
             self._head_height = self.head.needed()
             self._share_height()
         return super().event(happened)
+
+
+def _again(live: Live) -> str:
+    """What is offered of trials that failed or have no proof, and of those that were never done."""
+    bad = live.counts.get("failed", 0) + live.counts.get("void", 0)
+    left = live.amiss - bad
+    if not left:
+        return f"Repeat {words.count(bad)} failed trial{'s' * (bad != 1)}"
+    missing = f"{words.count(left)} missing trial{'s' * (left != 1)}"
+    return f"Repeat {words.count(bad)} failed, do {missing}" if bad else f"Do {missing}"
 
 
 class _Looking(QWidget):

@@ -8,6 +8,7 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
+from lab import repeats
 from lab.analysis import unrest
 from lab.analysis.cells import Cell, cells
 from lab.analysis.choice import choice
@@ -23,10 +24,12 @@ from lab.events import (
     LineProved,
     LineSettled,
     Outcome,
+    OutputSeen,
     RunFinished,
     RunStarted,
     Standing,
     ToolMeasured,
+    TrafficSampled,
     TrialFinished,
 )
 from lab.model import DISABLED, PAIRS, Line, ProxyState
@@ -59,6 +62,8 @@ class Summary:
     choice: Sentence | None = None
     fills: tuple[CacheFilled, ...] = ()
     models: tuple[Model, ...] = ()
+    repeated: dict[int, int] = field(default_factory=dict)
+    """Trials that failed or had no proof and were done again: number, and that of the trial which counts instead."""
 
     @property
     def outcome(self) -> Outcome:
@@ -83,19 +88,17 @@ def summarised(
     `excluded` are the numbers of trials that are left out, with the reason where one is known; `base` is the
     state that the others are held against.
     """
-    started: RunStarted | None = None
     finished: RunFinished | None = None
     tool_start_s = 0.0
     proved: dict[Line, LineProved] = {}
     fills: list[CacheFilled] = []
     results: list[TrialFinished] = []
     settled: list[LineSettled] = []
+    events = [event for event in events if not isinstance(event, OutputSeen | TrafficSampled)]
     for event in events:
         match event:
             case LineSettled():
                 settled.append(event)
-            case RunStarted():
-                started = event
             case ToolMeasured():
                 tool_start_s = max(tool_start_s, event.start_s)
             case LineProved():
@@ -106,11 +109,9 @@ def summarised(
                 results.append(event)
             case RunFinished():
                 finished = event
-    if started is None:
-        raise ValueError("these events do not begin with run-started")
-    spared = {number for one in settled for number in one.spared}
-    if spared:  # they were in the plan in case that they were needed
-        started = replace(started, trials=tuple(t for t in started.trials if t.number not in spared))
+    known = repeats.told(events)
+    started, repeated = replace(known.started, trials=known.standing), known.gave_way
+    results = [result for result in results if result.trial not in repeated]
     rows = cells(started, results, tool_start_s=tool_start_s, excluded=excluded, base=base)
     attempts = _attempts(started, results, excluded)
     held = rows if base == DISABLED else cells(started, results, tool_start_s=tool_start_s, excluded=excluded)
@@ -134,6 +135,7 @@ def summarised(
         drifts=unrest.drifts(attempts),
         base=base,
         fills=tuple(fills),
+        repeated={old: new for old, new in repeated.items() if known.finished[old].standing in repeats.AMISS},
         models=models(rows, {line: one.round_trip_s for line, one in proved.items() if one.round_trip_s}),
     )
 
@@ -188,6 +190,7 @@ def as_json(summary: Summary) -> dict[str, Any]:
         "outliers": [_outlier(one) for one in summary.outliers],
         "drift": [{**asdict(one), "seen": one.seen} for one in summary.drifts],
         "models": [_model(one) for one in summary.models],
+        "repeated": [{"trial": old, "by": new} for old, new in summary.repeated.items()],
     }
 
 

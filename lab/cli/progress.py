@@ -27,6 +27,7 @@ from lab.events import (
     LineProved,
     LineSettled,
     Noted,
+    RunContinued,
     RunFinished,
     RunStarted,
     Standing,
@@ -50,21 +51,22 @@ class Screen(Protocol):
 
 
 @contextmanager
-def screen(out: Console) -> Iterator[Screen]:
-    """The way to show a run on this output."""
+def screen(out: Console, live: Live | None = None) -> Iterator[Screen]:
+    """The way to show a run on this output; `live` is what a run that goes on has told before."""
+    live = live or Live()
     if not out.is_terminal:
-        yield PlainScreen(out)
+        yield PlainScreen(out, live)
         return
     with Display(console=out, auto_refresh=False, transient=True) as display:
-        yield TerminalScreen(out, display)
+        yield TerminalScreen(out, display, live)
 
 
 class PlainScreen:
     """One line per trial, and one for whatever else is worth knowing."""
 
-    def __init__(self, out: Console) -> None:
+    def __init__(self, out: Console, live: Live | None = None) -> None:
         self._out = out
-        self._live = Live()
+        self._live = live or Live()
 
     def apply(self, event: Event) -> None:
         """Print the event's line, if it has one."""
@@ -84,9 +86,9 @@ class PlainScreen:
 class TerminalScreen:
     """A few lines that are drawn anew; what must not be missed scrolls away above them."""
 
-    def __init__(self, out: Console, display: Display) -> None:
+    def __init__(self, out: Console, display: Display, live: Live | None = None) -> None:
         self._out, self._display = out, display
-        self._live = Live()
+        self._live = live or Live()
         self._drawn = 0.0
 
     def apply(self, event: Event) -> None:
@@ -134,6 +136,8 @@ def line_of(event: Event, live: Live) -> str:
     match event:
         case RunStarted():
             return f"run {event.run}: {event.experiment.name}, {len(event.trials)} trials"
+        case RunContinued():
+            return f"run {live.run} goes on: {len(event.trials)} trials are done now"
         case HostSeen():
             return f"{event.host} ({event.role}) answers"
         case CacheFilled() if event.list_of not in ("", event.operation):

@@ -10,13 +10,35 @@ from pathlib import Path
 from rich.console import Console
 from rich.text import Text
 
-from lab import runner, store
+from lab import exclusions, repeats, runner, store
 from lab.analysis.summary import Summary, summarised
 from lab.cli import progress, signals, tables, trouble
 from lab.events import Event, Outcome, OutputSeen, TrafficSampled
+from lab.live import Live
 from lab.model import Experiment, Lab
 from lab.stop import Stop
 from lab.testbed import Testbed
+
+
+def repeat(path: Path, known: repeats.Told, testbed: Testbed, out: Console) -> int:
+    """Do again what went wrong in the run of this file, show that as it passes, then the whole run's results."""
+    stop = Stop()
+    live = Live()
+    with store.opened(path) as record:
+        seen: list[Event] = [
+            event for event in record.events(samples=False) if not isinstance(event, OutputSeen)
+        ]
+    going = store.continued(runner.repeat(known, testbed, stop), path)
+    for event in seen:
+        live.apply(event)
+    with progress.screen(out, live) as screen, signals.asking(stop, screen.say):
+        for event in going:
+            screen.apply(event)
+            if not isinstance(event, TrafficSampled | OutputSeen):
+                seen.append(event)
+    summary = summarised(seen, excluded=exclusions.reasons(path))
+    report(summary, path, out)
+    return code_of(summary)
 
 
 def run(lab: Lab, experiment: Experiment, testbed: Testbed, out: Console) -> int:

@@ -68,6 +68,9 @@ def remarks(summary: Summary) -> Iterable[str]:
     """What is to be known of the run beside its answers: what was left out, what stands out, what drifted."""
     for trial, reason in summary.excluded.items():
         yield f"Left out: trial {trial}{f' ({reason})' if reason else ''}."
+    if summary.repeated:
+        told = ", ".join(f"{old} by {new}" for old, new in summary.repeated.items())
+        yield f"Repeated, since they failed or had no proof: {len(summary.repeated)} trials ({told})."
     for one in summary.outliers:
         cell = trial_words(one.treatment.operation, one.treatment.state, one.treatment.line)
         yield (

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from importlib import metadata
 from typing import Any
 
-from lab import exclusions, rows, units
+from lab import exclusions, repeats, rows, units
 from lab.analysis import published as published_figures
 from lab.analysis import words
 from lab.analysis.summary import Summary, summarised
@@ -61,7 +61,7 @@ def gathered(record: Record) -> Contents:
         return Contents(
             summary=summary,
             results=results,
-            trials=tuple(rows.trials(summary.started, results)),
+            trials=tuple(rows.trials(repeats.told(events).whole, results)),
             figures=making.figures(summary, results),
             tables=tables.tables(summary),
             method=tuple(_method(summary, events)),
@@ -146,6 +146,8 @@ def _attempts(summary: Summary, started: RunStarted) -> str:
     experiment = started.experiment
     order = {Standing.KEPT: "kept", Standing.WARM_UP: "warm-up", Standing.VOID: "without proof"}
     told = [f"{count} {order.get(Standing(key), key)}" for key, count in summary.standings.items()]
+    if summary.repeated:
+        told.append(f"{len(summary.repeated)} of them in place of trials that failed or had no proof")
     warm = f", the first {experiment.warm_up} not counted" if experiment.warm_up else ""
     return f"{experiment.attempts} per cell{warm}; {len(started.trials)} trials planned: {', '.join(told) or 'none'}"
 

@@ -56,7 +56,7 @@ def parquet(record: Record) -> bytes:
 def rows(record: Record) -> Iterator[dict[str, Value]]:
     """One row per recorded trial, in the order in which they ended. Raises BadInput for a damaged run."""
     try:
-        yield from flat.trials(record.run_started, record.trials())
+        yield from flat.trials(record.told().whole, record.trials())
     except (KeyError, ValueError) as error:
         raise BadInput(
             f"{record.path}: it is damaged: its trials cannot be read: {error}",
