@@ -5,6 +5,10 @@ BIN := $(CURDIR)/$(VENV)/bin
 # An environment knows its own path: in a folder that was moved or copied it is made again.
 MOVED := $(shell grep -qsF "$(BIN)/python" $(VENV)/bin/branchlab || echo moved)
 SOURCES := gui lab ssh_agents resources tests
+# A process for each processor, as tests/conftest.py divides them; more would keep the measuring ones waiting. A test
+# that crashes its process counts as failed, and is not tried for ever.
+PYTEST := QT_QPA_PLATFORM=offscreen "$(BIN)/python" -m pytest -n auto --maxprocesses 4 --no-loadscope-reorder \
+	--max-worker-restart 1
 
 .DEFAULT_GOAL := help
 .PHONY: moved help demo test test-slow campaign lint packages-demo packages-test clean
@@ -18,12 +22,12 @@ demo: packages-demo $(VENV)/.demo ## install what is missing, then measure in an
 	@echo "The command is $(BIN)/branchlab"
 	"$(BIN)/branchlab" demo
 
-test: packages-test .programs $(VENV)/.test lint ## install what is missing, check the code, run all tests but the slow ones
-	QT_QPA_PLATFORM=offscreen "$(BIN)/python" -m pytest -m "not slow and not campaign"
+test: packages-test .programs $(VENV)/.test lint ## install what is missing, check the code, run all tests but the slow ones, several at a time
+	$(PYTEST) -m "not slow and not campaign"
 
 # pytest ends with status 5 where no test bears the mark.
 test-slow: packages-test .programs $(VENV)/.test ## the tests that take minutes
-	QT_QPA_PLATFORM=offscreen "$(BIN)/python" -m pytest -m slow || [ $$? = 5 ]
+	$(PYTEST) -m slow || [ $$? = 5 ]
 
 campaign: packages-test $(VENV)/.test ## kill, cut and stop everything fifty times each: is every host put back in time?
 	"$(BIN)/python" -m pytest -m campaign

@@ -21,14 +21,25 @@ _CHROME = 230
 
 
 class AgreementDialog(Dialog):
-    """One box to check per question; accepted only once all are. Esc and Cancel leave everything as it is."""
+    """One box to check per question; accepted only once all are. Esc and Cancel leave everything as it is.
 
-    def __init__(self, look: Look, questions: Sequence[Question], window: QWidget) -> None:
+    `deed` is what is asked about, as its button says it: `Run`, `Fill`.
+    """
+
+    def __init__(
+        self,
+        look: Look,
+        questions: Sequence[Question],
+        window: QWidget,
+        *,
+        deed: str = "Run",
+        icon: str = "play",
+    ) -> None:
         super().__init__(
             look,
             window,
-            "Run although others would feel it?",
-            "Nothing was changed so far. What you agree to holds for this run only.",
+            f"{deed} although others would feel it?",
+            f"Nothing was changed so far. What you agree to holds for this {deed.split()[0].lower()} only.",
             grade=marks.WARN,
         )
         self.checks: list[Check] = []
@@ -42,7 +53,7 @@ class AgreementDialog(Dialog):
         self._scroll = Scroll(inside, self.inside, max(160, window.height() - _CHROME))
         self.body.addWidget(self._scroll)
         self.cancel = self.button("Cancel")
-        self.run = self.button("Run", "filled", "play")
+        self.run = self.button(deed, "filled", icon)
         self.run.setEnabled(False)
         self.cancel.setDefault(True)
         self.cancel.clicked.connect(self.reject)
@@ -66,6 +77,11 @@ class AgreementDialog(Dialog):
         self.checks.append(check)
         listed_here.addWidget(check)
         listed.addLayout(listed_here)  # type: ignore[attr-defined]
+
+    def accept(self) -> None:
+        """Everything was agreed to."""
+        self.answer = True
+        super().accept()
 
     def _checked(self) -> None:
         agreed = all(check.isChecked() for check in self.checks)

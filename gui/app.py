@@ -13,6 +13,7 @@ from PySide6.QtCore import Qt, QTimer
 from PySide6.QtGui import QGuiApplication, QIcon, QPainter, QPixmap
 from PySide6.QtWidgets import QApplication
 
+from gui import rubbish
 from gui.theme import look as looks
 from gui.theme import marks, sheet
 from gui.theme.look import Look
@@ -107,6 +108,7 @@ def application_made(argv: Sequence[str] | None = None) -> QApplication:
     else:
         QGuiApplication.setHighDpiScaleFactorRoundingPolicy(Qt.HighDpiScaleFactorRoundingPolicy.PassThrough)
         application = QApplication(list(argv) if argv is not None else sys.argv[:1])
+    rubbish.search_here(application)
     application.setApplicationName("BranchLab")
     application.setDesktopFileName("branchlab")
     application.setStyle("Fusion")

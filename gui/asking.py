@@ -109,12 +109,16 @@ def ask_file(parent: QWidget, title: str, kinds: str, then: Callable[[Path], Non
     _open(dialog, then)
 
 
-def ask_target(parent: QWidget, title: str, kinds: str, then: Callable[[Path], None]) -> None:
-    """Ask for a file to write; Qt asks before one is written over."""
+def ask_target(
+    parent: QWidget, title: str, kinds: str, then: Callable[[Path], None], *, name: str = ""
+) -> None:
+    """Ask for a file to write, `name` being proposed; Qt asks before one is written over."""
     dialog = QFileDialog(parent, title, "", kinds)
     dialog.setAcceptMode(QFileDialog.AcceptMode.AcceptSave)
     dialog.setDefaultSuffix(_ending(kinds.partition(";;")[0]))
     dialog.filterSelected.connect(lambda kind: dialog.setDefaultSuffix(_ending(kind)))
+    if name:
+        dialog.selectFile(name)
     _open(dialog, then)
 
 

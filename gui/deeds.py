@@ -1,4 +1,4 @@
-"""What is done with the lab that is open, beside a run: checked, provisioned, taken back; one at a time."""
+"""What is done with the lab that is open, beside a run: checked, provisioned, changed by hand, taken back."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from PySide6.QtCore import QObject, Signal
 from PySide6.QtWidgets import QWidget
 
+from gui.by_hand import ByHand
 from gui.checking import Checking
 from gui.doors import Doors
 from gui.lab.checked import OWN, CheckedLab
@@ -19,10 +20,16 @@ from gui.questions import Questions
 from gui.report import Trouble
 from gui.taking_back import TakingBack
 from gui.theme.look import Look
-from lab.model import Experiment, Lab
+from lab.model import Experiment, Lab, Line
 
 if TYPE_CHECKING:
     from lab.rig.host_checks import Checked
+
+BY_HAND = {
+    "fill": ("The cache is being filled.", "Cancel that on the Lab page, or wait until it has ended."),
+    "purge": ("The cache is being purged.", "Cancel that on the Lab page, or wait until it has ended."),
+    "line": ("A line is held by hand.", "Take it back first: on the Lab page, with the line selected."),
+}
 
 
 class Deeds(QObject):
@@ -49,9 +56,12 @@ class Deeds(QObject):
         """The one that is open"""
         self.refused: Callable[[], bool] = bool
         """True, and told, while something else goes on with this lab"""
+        self.agreed_first: Callable[[Callable[[], None]], None] = lambda go: go()
+        """Calls what it is given, where the profile is a stranger's once a person has agreed to it"""
         self.taking_back = TakingBack(look, doors, questions, window)
         self.checking = Checking(look, doors, questions, window)
         self.provisioning = Provisioning(look, doors, questions, window)
+        self.by_hand = ByHand(look, doors, questions, window)
         self._wire()
 
     def _wire(self) -> None:
@@ -64,12 +74,21 @@ class Deeds(QObject):
         self.provisioning.going.connect(page.say_providing)
         self.provisioning.told.connect(self.told)
         self.provisioning.changed.connect(self._provisioned)
-        for work in (self.taking_back, self.checking, self.provisioning):
+        self.by_hand.going.connect(page.say_by_hand)
+        self.by_hand.knows.connect(page.show_hand)
+        self.by_hand.knows.connect(self.checked)
+        self.by_hand.done.connect(self.told)
+        self.by_hand.ended.connect(self.settled)
+        for work in (self.taking_back, self.checking, self.provisioning, self.by_hand):
             work.crashed.connect(self.crashed)
         page.taken_back.connect(self.take_back)
         page.looked.connect(self.check)
         page.left.connect(self.checking.cancel)
         page.left.connect(self.provisioning.cancel)
+        page.filled.connect(self.fill)
+        page.purged.connect(self.purge)
+        page.held.connect(self.hold)
+        page.hand_left.connect(self.by_hand.cancel)
         page.provided.connect(partial(self.provision, remove=False))
         page.unprovided.connect(partial(self.provision, remove=True))
 
@@ -79,6 +98,9 @@ class Deeds(QObject):
             title = "Everything is being taken back."
         elif self.provisioning.busy:
             title = "The packages of the hosts are being looked at, or installed."
+        elif self.by_hand.busy:
+            title, text = BY_HAND[self.by_hand.known.deed]
+            return Trouble(title=title, text=text, grade="warn")
         else:
             return None
         return Trouble(title=title, text="Wait until that has ended.", grade="warn")
@@ -108,8 +130,41 @@ class Deeds(QObject):
         else:
             self.provisioning.begin(self.lab, remove=remove)
 
+    def fill(self, experiment: Experiment) -> None:
+        """The cache, for this experiment's operation."""
+        self._by_hand(lambda lab: self.by_hand.fill(lab, experiment))
+
+    def purge(self, experiment: Experiment) -> None:
+        """A part of what the cache has of this experiment's repository, once a person said how much."""
+        self._by_hand(lambda lab: self.by_hand.purge(lab, experiment))
+
+    def hold(self, line: Line) -> None:
+        """This line, until it is taken back."""
+        self._by_hand(lambda lab: self.by_hand.hold(lab, line))
+
+    def _by_hand(self, begin: Callable[[Lab], None]) -> None:
+        """Begin, once a profile from a stranger was looked at."""
+        if self.lab is not None and not self.refused():
+            self.agreed_first(partial(self._begin_by_hand, begin))
+
+    def _begin_by_hand(self, begin: Callable[[Lab], None]) -> None:
+        if self.lab is not None and not self.refused():
+            self._clear_way()
+            begin(self.lab)
+
+    def _clear_way(self) -> None:
+        self.checking.cancel()
+        self.begun.emit()
+        self.by_hand.known = self._page.hand  # without what is of another lab, or of before a run
+
     def held(self) -> bool:
-        """True if the window has to wait before it closes: half-installed packages would be worse than a wait."""
+        """True if the window has to wait before it closes: half-installed packages, or a line that is still held,
+        would be worse than a wait. Who closes it once more does not wait for a host that does not answer.
+        """
+        if self.by_hand.busy:
+            (self.by_hand.cut if self._closing else self.by_hand.cancel)()
+            self._closing = True
+            return True
         if not self.provisioning.changing:
             return False
         self._closing = True
@@ -121,6 +176,7 @@ class Deeds(QObject):
         self.taking_back.leave()
         self.checking.cancel()
         self.provisioning.cancel()
+        self.by_hand.cancel()
 
     def _show_check(self, found: tuple[Checked, ...]) -> None:
         if self._checked_for is None:

@@ -112,7 +112,11 @@ def _head(look: Look, title: Label, under: str, icon: str, grade: str) -> QHBoxL
         square.setObjectName("softsquare")
         square.setProperty("grade", grade)
         square.setFixedSize(40, 40)
-        inside = Icon(look, icon, 20, "accent") if icon else Sign(look, grade or marks.WARN, 18)
+        inside = (
+            Icon(look, icon, 20, "trouble" if grade == marks.TROUBLE else "accent")
+            if icon
+            else Sign(look, grade or marks.WARN, 18)
+        )
         margin = (40 - inside.width()) // 2
         row(square, inside, margins=(margin, margin, margin, margin))
         head.addWidget(square, 0, Qt.AlignmentFlag.AlignTop)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from gui import words
 from gui.actions import Action
-from gui.telling import PLACES, RESULTS
+from gui.telling import EXPERIMENT, LAB, PLACES, RESULTS
 
 if TYPE_CHECKING:
     from gui.main_window import MainWindow
@@ -30,6 +30,10 @@ def doable(window: MainWindow) -> list[Action]:
     else:
         made += [*_with_the_lab(window), *_opening(window)]
     made += with_the_profile(window)
+    made += [
+        Action("Experiment", name, icon, _there(window, EXPERIMENT, do))
+        for name, icon, do in window.experiment_page.doable()
+    ]
     if window.summary is not None:
         made += _with_results(window)
     dark = window.dark
@@ -49,7 +53,21 @@ def _with_the_lab(window: MainWindow) -> Iterator[Action]:
             yield Action("Lab", "Provision: install what is missing …", "stack", page.provided.emit)
             yield Action("Lab", "Take installed packages away …", "trash", page.unprovided.emit)
         yield Action("Lab", again, "x" if page.checking else "arrows-clockwise", page.check.click, "F5")
+        yield from _by_hand(window)
         yield Action("Lab", "Take everything back", "arrow-counter-clockwise", page.taken_back.emit)
+
+
+def _by_hand(window: MainWindow) -> Iterator[Action]:
+    """What can be done to the lab without a run, or ended of it."""
+    page = window.lab_page
+    if page.hand.deed:
+        name = "Take the line back" if page.hand.line is not None else "Cancel what is done by hand"
+        yield Action("Lab", name, "x", page.hand_left.emit)
+        return
+    if page.experiment is not None and any(host.cached for host in page.know().hosts):
+        yield Action("Lab", "Fill the cache", "stack", page.fill)
+        yield Action("Lab", "Purge the cache …", "trash", page.purge)
+    yield Action("Lab", "Apply a line …", "arrows-left-right", _there(window, LAB, page.show_line))
 
 
 def with_the_profile(window: MainWindow) -> Iterator[Action]:
@@ -69,6 +87,7 @@ def with_the_profile(window: MainWindow) -> Iterator[Action]:
 def _opening(window: MainWindow) -> Iterator[Action]:
     page = window.start_page
     yield Action("Lab", "Make hosts on this machine", "tree-structure", page.made.emit)
+    yield Action("Lab", "New lab …", "plus", page.new_lab.emit, "Ctrl N")
     yield Action("Lab", "Open a lab …", "folder-open", page.profile.emit)
     yield Action("Runs", "Open a run …", "folder-open", page.run.emit)
     for head in page.heads():
@@ -79,14 +98,14 @@ def _opening(window: MainWindow) -> Iterator[Action]:
 def _with_results(window: MainWindow) -> Iterator[Action]:
     results = window.results_page
     for name, icon, do in results.doable():
-        yield Action("Results", name, icon, _there(window, do))
+        yield Action("Results", name, icon, _there(window, RESULTS, do))
     if results.export.isEnabled():
         yield Action("Results", "Export the run …", "export", results.exported.emit)
 
 
-def _there(window: MainWindow, do: Callable[[], None]) -> Callable[[], None]:
+def _there(window: MainWindow, page: str, do: Callable[[], None]) -> Callable[[], None]:
     def shown() -> None:
-        window.show_page(RESULTS)
+        window.show_page(page)
         do()
 
     return shown

@@ -18,6 +18,7 @@ from lab.errors import AgentRefused, BadInput, HostTrouble, LabError, Stopped
 from lab.events import (
     Event,
     LineProved,
+    LineSettled,
     Outcome,
     OutputSeen,
     RunContinued,
@@ -32,18 +33,24 @@ from lab.stop import Stop
 
 if TYPE_CHECKING:
     from gui.person import Somebody
+    from lab.analysis.before_after import Pairs
     from lab.analysis.summary import Summary
     from lab.asking import Question
     from lab.credentials import Offered, Passwords
     from lab.draft import Draft
     from lab.embedded import Embedded
+    from lab.hands import Hands
     from lab.profile import Profile
+    from lab.recent import Recent
     from lab.rig.host_checks import Checked
+    from lab.rig.meeting import Met, Step
     from lab.rig.provisioning import Missing
     from lab.store import Head
     from lab.testbed import Testbed
 
-ANSWERING = (RunStarted, RunContinued, ToolMeasured, LineProved, TrialFinished, RunFinished)
+ANSWERING = (
+    RunStarted, RunContinued, ToolMeasured, LineProved, LineSettled, TrialFinished, RunFinished,
+)  # fmt: skip
 """Events from which the answers are made."""
 
 
@@ -169,6 +176,12 @@ def _check(
     return machines.check(lab, experiment, passwords, store.data_folder() / "vcs", stop, say)
 
 
+def _meet(host: Host, passwords: Passwords, stop: Stop, say: Callable[[Step], None]) -> Met | None:
+    from lab.rig import meeting
+
+    return meeting.meet(host, passwords, stop, say)
+
+
 def _lacking(lab: Lab, host: str, passwords: Passwords) -> Missing:
     from lab.rig import provisioning
 
@@ -192,6 +205,12 @@ def _uninstall(
     return provisioning.unprovision(lab, stop, say, passwords, only=(host,))[host]
 
 
+def _hands(lab: Lab, experiment: Experiment | None, passwords: Passwords) -> Hands:
+    from lab import hands, store
+
+    return hands.Hands(lab, experiment, store.data_folder() / "vcs", passwords=passwords)
+
+
 def _own(lab: Lab) -> bool:
     from lab import machines
 
@@ -203,8 +222,8 @@ class Doors:
     """The ways out of the window. `testbed` makes the hosts of a lab; `own` says whether BranchLab made them.
 
     `person` answers questions amid work; `held` are labs that must be closed at the end; `recording` is the
-    file of the newest run. `looking`, `signing`, `entering`, `reverting`, `checking`, `lacking`, `installing` and
-    `uninstalling` do what `lab.machines` and `lab.rig` do.
+    file of the newest run. `looking`, `signing`, `entering`, `reverting`, `checking`, `meeting`, `lacking`,
+    `installing`, `uninstalling` and `handing` do what `lab.machines` and `lab.rig` do.
     """
 
     testbed: Callable[..., Testbed] = _machines
@@ -214,9 +233,11 @@ class Doors:
     entering: Callable[[Lab, Experiment, Passwords], None] = _enter
     reverting: Callable[[Lab, Passwords], Mapping[str, Sequence[str]]] = _revert
     checking: Callable[..., Sequence[Checked]] = _check
+    meeting: Callable[..., Met | None] = _meet
     lacking: Callable[[Lab, str, Passwords], Missing] = _lacking
     installing: Callable[..., Sequence[str]] = _install
     uninstalling: Callable[..., Sequence[str]] = _uninstall
+    handing: Callable[[Lab, Experiment | None, Passwords], Hands] = _hands
     person: Somebody | None = None
     held: list[Embedded] = field(default_factory=list)
     recording: Path | None = None
@@ -236,6 +257,15 @@ class Doors:
 
     def _accept(self, offered: Offered) -> bool:
         return self.person is not None and self.person.trusts(offered)
+
+    def hands(self, lab: Lab, experiment: Experiment | None) -> Hands:
+        """To change a lab by hand; passwords are asked for before, in the thread that calls this."""
+        passwords = self.passwords()
+        for host in lab.hosts:
+            self._signed_in(host, passwords)
+        if experiment is not None and (experiment.user or any(host.user for host in lab.hosts)):
+            self._tried(partial(self.entering, lab, experiment, passwords))
+        return self.handing(lab, experiment, passwords)
 
     def look(self, lab: Lab, experiment: Experiment) -> Iterator[tuple[Question, ...]]:
         """What a person must agree to before this run; passwords are asked for on the way. Changes nothing."""
@@ -308,6 +338,16 @@ class Doors:
             self.checking(lab, experiment, passwords, stop, lambda name: say(Doing("Checking", name)))
         )
 
+    def meet(
+        self, host: Host, stop: Stop, say: Callable[[Step], None], person: Somebody | None
+    ) -> Iterator[Met | None]:
+        """A host met for the first time, step by step; `person` is asked for what only a person can give."""
+        self.person = person
+        try:
+            yield self.meeting(host, self.passwords(), stop, say)
+        except Stopped:
+            return
+
     def revert(self, lab: Lab) -> Iterator[str | TakenBack]:
         """Take back what any run left, host by host: the host's name before, what came of it after."""
         passwords = self.passwords()
@@ -373,6 +413,13 @@ class Doors:
         draft = Draft.opened(path, keep_in=self.drafts())
         found = draft.profile if draft.profile is not None else profile.load(path)
         yield OpenedProfile(draft, found, planned(found))
+
+    def drafted(self, draft: Draft) -> Iterator[OpenedProfile]:
+        """A draft that is here already. Raises BadInput that names every problem where it was never right."""
+        if draft.profile is None:
+            name = str(draft.path or "this profile")
+            raise BadInput("\n".join(problem.told(name) for problem in draft.problems))
+        yield OpenedProfile(draft, draft.profile, planned(draft.profile))
 
     def drafts(self) -> Path:
         """The folder where what was not saved is kept for a crash."""
@@ -464,6 +511,18 @@ class Doors:
         from lab import store
 
         yield store.runs()
+
+    def remembered(self) -> Iterator[tuple[Recent, ...]]:
+        """The profiles that were opened here, newest first."""
+        from lab import recent
+
+        yield recent.profiles()
+
+    def published(self, name: str) -> Iterator[Summary | Pairs]:
+        """Published figures: those of a test like ours as a run's answers, others before and after."""
+        from lab.analysis import before_after, published
+
+        yield before_after.pairs(name) if name in before_after.names() else published.summary(name)
 
     def export(self, run: Path, target: Path) -> Iterator[Path]:
         """A run in the form that the target's ending names."""

@@ -30,7 +30,8 @@ class Jobs(QObject):
 
     def do(self, things: Iterable[T], then: Callable[[T], None]) -> None:
         """Have it done in a thread; `then` hears each thing that it yields."""
-        worker = Worker(self)
+        # Nobody's child: where this page is deleted amid a job, the thread still has somebody to speak through.
+        worker = Worker()
         self._workers.add(worker)
         worker.happened.connect(then)
         worker.crashed.connect(self.failed)

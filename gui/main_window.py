@@ -26,6 +26,7 @@ from gui.deeds import Deeds
 from gui.doable import doable, with_the_profile
 from gui.document import Document
 from gui.doors import Doors, OpenedProfile, OpenedRun, planned
+from gui.experiment.page import ExperimentPage
 from gui.help.page import HelpPage, topic_of
 from gui.jobs import Jobs
 from gui.lab.page import LabPage
@@ -38,7 +39,9 @@ from gui.run.page import RunPage
 from gui.runs import Runs
 from gui.settings.page import SettingsPage
 from gui.start.page import StartPage
-from gui.telling import HELP, LAB, PLACES, RESULTS, RUN, SETTINGS
+from gui.starting import Starting
+from gui.stranger import Strangers
+from gui.telling import EXPERIMENT, HELP, LAB, PLACES, RESULTS, RUN, SETTINGS
 from gui.theme import sheet
 from gui.theme.look import Look, system_palette
 from gui.widgets.basic import column, row
@@ -127,6 +130,8 @@ class MainWindow(QMainWindow):
         self.settings_page.read()
         self._look.motion = self.settings_page.settings.motion
         self._recent()
+        self.starting.refresh()
+        self.starting.offer()
 
     def open_profile(self, path: Path, *, experiment: str | None = None, run: bool = False,
                      record: Path | None = None, agreed: frozenset[str] | None = None) -> None:  # fmt: skip
@@ -145,6 +150,15 @@ class MainWindow(QMainWindow):
             return
         if self.document.problems:
             self._tell(_wrong(self.document))
+            return
+        wanted = (experiment, record, agreed)
+        if agreed is None:
+            self.strangers.before(partial(self._prepare, *wanted))
+        else:
+            self._prepare(*wanted)
+
+    def _prepare(self, experiment: Experiment, record: Path | None, agreed: frozenset[str] | None) -> None:
+        if self._lab is None or self._refused_while_busy():
             return
         self.deeds.checking.cancel()
         self.trouble = None
@@ -166,6 +180,7 @@ class MainWindow(QMainWindow):
         """Nobody is here any more: what waits for an answer goes on without one."""
         self._preparing.cancel()
         self.deeds.leave()
+        self.starting.leave()
         self._questions.close()
 
     @property
@@ -216,6 +231,7 @@ class MainWindow(QMainWindow):
             self.runs.sum_up()
         if key == START:
             self._recent()
+            self.starting.refresh()
 
     # building ---------------------------------------------------------------------------------------------
 
@@ -227,10 +243,12 @@ class MainWindow(QMainWindow):
         self._banner = Banner(look)
         self.start_page, self.lab_page = StartPage(look), LabPage(look)
         self.run_page, self.results_page = RunPage(look), ResultsPage(look)
+        self.experiment_page = ExperimentPage(look, self.document)
         self.help_page, self.settings_page = HelpPage(look), SettingsPage(look)
         self._pages: dict[str, QWidget] = {
             START: self.start_page,
             LAB: self.lab_page,
+            EXPERIMENT: self.experiment_page,
             RUN: self.run_page,
             RESULTS: self.results_page,
             HELP: self.help_page,
@@ -239,6 +257,7 @@ class MainWindow(QMainWindow):
         self._heads: dict[str, Head | StartPage] = {
             START: self.start_page,
             LAB: self.lab_page.head,
+            EXPERIMENT: self.experiment_page.head,
             RUN: self.run_page.head,
             RESULTS: self.results_page.head,
             HELP: self.help_page.head,
@@ -268,6 +287,11 @@ class MainWindow(QMainWindow):
         self.deeds.refused = self._refused_while_busy
         self.opening = Opening(look, self._doors, self._jobs, self.document, self)
         self.opening.refused = self._refused_while_busy
+        self.starting = Starting(
+            look, self._doors, self._jobs, self.document, self.opening, self.start_page, self
+        )
+        self.strangers = Strangers(look, self._doors, self.document, self)
+        self.deeds.agreed_first = self.strangers.before
 
     def _wire(self) -> None:
         self.runs.happened.connect(self._happened)
@@ -286,6 +310,9 @@ class MainWindow(QMainWindow):
         self.opening.profile.connect(self._profile_opened)
         self.opening.run.connect(self._run_opened)
         self.opening.making.connect(partial(self.start_page.busy, "Making three hosts …"))
+        self.starting.told.connect(self._tell)
+        self.starting.answers.connect(self._show_answers)
+        self.strangers.crashed.connect(self._reporter.take)
         self.document.changed.connect(self._edited)
         self.document.saved.connect(self._tell_open)
         self.document.told.connect(self._tell)
@@ -304,6 +331,11 @@ class MainWindow(QMainWindow):
         self.start_page.recent.connect(self.open_run)
         self.lab_page.run.connect(self.start_run)
         self.lab_page.wanted.connect(self._home)
+        self.experiment_page.run.connect(self.start_run)
+        self.experiment_page.shown.connect(self._experiment_shown)
+        self.experiment_page.wanted.connect(self._home)
+        self.experiment_page.explained.connect(self._explain)
+        self.experiment_page.crashed.connect(self._reporter.take)
         self.run_page.wanted.connect(partial(self.show_page, LAB))
         self.run_page.stopped.connect(self._ask_stop)
         self.run_page.stopped_after.connect(self.runs.stop_after)
@@ -325,6 +357,7 @@ class MainWindow(QMainWindow):
         self._key("F6", self._next_part)
         self._key("Ctrl+R", self._run_key)
         self._key("F5", self._check_key)
+        self._key("Ctrl+N", self.starting.new_lab)
         self._key("Ctrl+O", self.opening.ask_any)
         self._key("Ctrl+S", self.opening.save)
         self._key("Ctrl+Shift+S", self.opening.save_as)
@@ -378,6 +411,7 @@ class MainWindow(QMainWindow):
             self.start_run(opened.profile.experiment(then.experiment), then.record, then.agreed)
         else:
             self.lab_page.choose(then.experiment or "")
+            self.experiment_page.choose(then.experiment or "")
             self.show_page(LAB)
 
     def _edited(self) -> None:
@@ -484,6 +518,7 @@ class MainWindow(QMainWindow):
         self.run_page.redraw()
         if self.live.outcome is Outcome.FAILED:
             self._tell(Trouble(title=self.live.reason or "The run failed.", text=self.live.advice))
+        self.experiment_page.refresh()  # there is a run more to learn times from
         self.finished.emit(self._outcome)
         if self.document.profile is not None and self.document.profile.lab != self._lab:
             self._edited()  # what was edited meanwhile
@@ -494,9 +529,16 @@ class MainWindow(QMainWindow):
         self.results_page.show_summary(summary, running=self.running and summary.finished is None)
         self._dirty = True
 
+    def _show_answers(self, summary: Summary) -> None:
+        """Published figures, which nobody here ran."""
+        self._banner.hide()
+        self.run_path = None
+        self._summed_up(summary)
+        self.show_page(RESULTS)
+
     def _close_if_done(self) -> None:
         """Close, where that was asked for during a run: once it has ended and its answers are known."""
-        if self._closing and not self.running and not self.runs.summing:
+        if self._closing and not self.running and not self.runs.summing and not self.deeds.by_hand.busy:
             self.close()
 
     def _ask_stop(self) -> None:
@@ -536,9 +578,17 @@ class MainWindow(QMainWindow):
         self._tell_frame()
 
     def _tell_frame(self) -> None:
+        self.experiment_page.hold("A run is going." if self.running or self.looking else "")
         shown = self.lab_page.shown
         telling.top_bar(self._top, self.live, shown, past=self._past)
-        telling.navigation(self._navigation, self.live, shown, self.summary, past=self._past)
+        telling.navigation(
+            self._navigation,
+            self.live,
+            shown,
+            self.summary,
+            past=self._past,
+            trials=self.experiment_page.trials,
+        )
         telling.status_bar(self._status, self.live)
 
     # asking -------------------------------------------------------------------------------------------------
@@ -577,7 +627,12 @@ class MainWindow(QMainWindow):
         self._dirty = True
 
     def _run_key(self) -> None:
-        if not self.running:
+        if self.running:
+            return
+        shown = self.experiment_page.experiment if self._page == EXPERIMENT else None
+        if shown is not None:
+            self.start_run(shown)
+        else:
             self.show_page(LAB)
             self.lab_page.start.click()
 
@@ -596,9 +651,15 @@ class MainWindow(QMainWindow):
 
     def _help(self) -> None:
         """At the topic of what has the focus."""
-        topic = topic_of(QApplication.focusWidget())
+        self._explain(topic_of(QApplication.focusWidget()))
+
+    def _explain(self, topic: str) -> None:
         self.show_page(HELP)
         self.help_page.show_topic(topic)
+
+    def _experiment_shown(self, name: str) -> None:
+        self.lab_page.choose(name)
+        self._dirty = True
 
     def _follow_system(self) -> None:
         if self.settings_page.settings.theme == "system":

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from gui.doors import OpenedProfile, OpenedRun
+    from lab.draft import Draft
 
 PROFILES, RUNS = "Profiles (*.toml)", "Runs (*.branchlab)"
 
@@ -60,6 +61,14 @@ class Opening(QObject):
     def read_profile(self, path: Path, then: Then | None = None) -> None:
         """Open a profile, once what was changed in the one that is open is saved or given up."""
         self._replaced(lambda: self._read(self._doors.profile(path), then or Then()))
+
+    def read_draft(self, make: Callable[[], Draft]) -> None:
+        """Open a draft, made once what was changed in the one that is open is saved or given up."""
+        self._replaced(lambda: self.take_draft(make()))
+
+    def take_draft(self, draft: Draft) -> None:
+        """Open a draft, whatever is open."""
+        self._read(self._doors.drafted(draft), Then())
 
     def read_run(self, path: Path) -> None:
         """Open a run file; the profile stays."""

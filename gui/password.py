@@ -73,9 +73,7 @@ class PasswordDialog(Dialog):
         self.remember = Check(look, _REMEMBER)
         self.remember.setEnabled(keyring)
         self.remember.setAccessibleDescription(_kept(word, keyring))
-        self.remember.setVisible(False)
         if is_secret(question):
-            self.remember.setVisible(True)
             self.body.addSpacing(2)
             self.body.addWidget(self.remember)
             self.body.addSpacing(-6)

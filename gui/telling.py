@@ -13,10 +13,12 @@ from lab.analysis.findings import NO_NUMBER
 from lab.analysis.summary import Summary
 from lab.live import Live
 
-LAB, RUN, RESULTS, HELP, SETTINGS = "lab", "run", "results", "help", "settings"
+LAB, EXPERIMENT, RUN, RESULTS = "lab", "experiment", "run", "results"
+HELP, SETTINGS = "help", "settings"
 """Keys of the pages in the navigation."""
 PLACES = (
     Place(LAB, "Lab", "tree-structure"),
+    Place(EXPERIMENT, "Experiment", "flask"),
     Place(RUN, "Run", "play-circle"),
     Place(RESULTS, "Results", "chart-line-up"),
     Place(HELP, "Help", "question", group=2),
@@ -28,16 +30,23 @@ def top_bar(bar: TopBar, live: Live, shown: facts.Shown, *, past: bool = False) 
     """Each role with its sign once it is known, and the line as last verified; of a run from a file nothing."""
     bar.show_roles(facts.roles(shown) if _known(live, shown) and not past else ())
     line = shown.line.line
-    if line is not None and line in live.proved and not past:
+    if line is not None and (shown.line.by_hand or (line in live.proved and not past)):
         bar.show_line(shown.line.sign, words.line(line))
     else:
         bar.show_line("", "")
 
 
 def navigation(
-    pages: Navigation, live: Live, shown: facts.Shown, summary: Summary | None, *, past: bool = False
+    pages: Navigation,
+    live: Live,
+    shown: facts.Shown,
+    summary: Summary | None,
+    *,
+    past: bool = False,
+    trials: int | None = None,
 ) -> None:
-    """A word of state for each page."""
+    """A word of state for each page; `trials` are those of the experiment that is shown."""
+    pages.buttons[EXPERIMENT].tell(words.count(trials) if trials else "")
     signs = {sign for sign, _ in facts.roles(shown)} if _known(live, shown) and not past else set()
     worst = next((sign for sign in facts.WORST_FIRST if sign in signs), "")
     pages.buttons[LAB].tell("", worst)

@@ -88,7 +88,9 @@ def demo(parts: Parts, headless: bool) -> None:
 
 @cli.command()
 @profile_argument
-@experiment_option
+@click.option(
+    "--experiment", "experiment_name", metavar="NAME", help="Only this one (default: all of the profile's)."
+)
 @click.option("--sudoers", is_flag=True, help="Print, per host, what an administrator allows once.")
 @click.option("--requirements", is_flag=True, help="Print, per host, packages, ports, rights and every file.")
 @parts_given
@@ -106,7 +108,7 @@ def check(
     experiments = [_chosen(profile, experiment_name)] if experiment_name else list(profile.experiments)
     for experiment in experiments:
         _planned(experiment)
-    found = parts.check(profile.lab, experiments[0] if experiments else None)
+    found = parts.check(profile.lab, experiments)
     for one in found:
         click.echo(f"{one.grade:<7}  {one.host}: {plain(one.text)}")
         if one.advice:
@@ -134,12 +136,13 @@ def check(
 def plan(parts: Parts, profile_path: str, experiment_name: str | None, changes: bool) -> None:
     """Print the trials, the commands on each host and how long it will take. Changes nothing."""
     from lab import units
-    from lab.cli import estimate, tables
+    from lab.analysis import forecast
+    from lab.cli import tables
 
     profile = _loaded(profile_path)
     experiment = _chosen(profile, experiment_name)
     trials = _planned(experiment)
-    known = estimate.estimate(experiment, trials)
+    known = forecast.forecast(experiment, forecast.basis(experiment))
     duration = f"{units.coming_text(known.low_s, known.high_s)} ({known.basis})" if known else ""
     if changes:
         click.echo(parts.changes(profile.lab, experiment, duration), nl=False)
@@ -422,6 +425,14 @@ def revert(parts: Parts, profile_path: str, force: bool) -> None:
 
 
 @cli.command()
+def schema() -> None:
+    """Print the form of a profile as JSON Schema, for editors that complete and check TOML."""
+    from lab import profile_schema
+
+    _print_json(profile_schema.schema())
+
+
+@cli.command()
 @profile_argument
 @parts_given
 def forget(parts: Parts, profile_path: str) -> None:
@@ -539,8 +550,8 @@ def _run(
         agreed = agreeing.agreed(
             asking.possible(experiment), lambda: parts.look(profile.lab, experiment), agreed
         )
-    elif experiment.user or any(host.user for host in profile.lab.hosts):
-        parts.look(profile.lab, experiment)  # where nothing has to be agreed to, it only asks for passwords
+    else:
+        parts.look(profile.lab, experiment)  # where nothing is asked, it only refuses what could not be run
     testbed = parts.testbed(profile.lab, agreed or frozenset())
     if file is not None and known is not None:
         return story.repeat(file, known, testbed, out)

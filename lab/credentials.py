@@ -68,6 +68,8 @@ NOTED = "remembered"
 """Under this user the keyring keeps the names of what was put there by `store`, as JSON."""
 HANDED_S = 10.0
 LONGEST = 4096
+_silent = threading.Event()
+"""The keyring did not answer: for the whole process, since nothing can be asked of it that would not wait, too."""
 
 Ask = Callable[[str], str | None]
 """Asks a person the question, waits, and gives the answer; None if there was none."""
@@ -125,6 +127,8 @@ class Passwords:
         self._typed: dict[tuple[Kind, str], bool] = {}
         self._taken: list[Taken] = []
         self._handed = {kind: handed_over(kind) for kind in Kind}
+        self._refusers: dict[Kind, str] = {}
+        self._unread = {kind for kind in Kind if unread(kind)}
         self._keyring_silent = False
         self.kept: dict[str, object] = {}
         """Connections that could not be made again without the person, by the host's `ssh`."""
@@ -153,12 +157,26 @@ class Passwords:
             if found is not None:
                 self._wrong.add((kind, target, found))
                 if found == self._handed[kind] and kind is not Kind.KEY:
-                    self._handed[kind] = None  # nor to another host; a key file locks nobody out
+                    # Nor to another host, where it may be of the same account; a key file locks nobody out.
+                    self._handed[kind] = None
+                    self._refusers[kind] = target
 
     def was_wrong(self, target: str, kind: Kind = Kind.SUDO) -> bool:
         """Whether one was refused before."""
         with self._turn:
             return any((kind, target) == (one, of) for one, of, _ in self._wrong)
+
+    def astray(self, kind: Kind = Kind.SUDO) -> str:
+        """What became of the one that somebody meant to be used, for people; empty where nobody did."""
+        if by := self._refusers.get(kind):
+            return f"the one that was handed over was refused by {by}, and is not tried anywhere else"
+        if kind in self._unread:
+            variable = VARIABLES[kind]
+            return (
+                f"{variable.removesuffix('_FD')} is not read, since it would hold the secret itself: write"
+                f" {variable}=3 and 3< <(command that prints it)"
+            )
+        return ""
 
     def right(self, target: str, kind: Kind = Kind.SUDO) -> None:
         """Note that a host took it: what was typed may then be remembered. Waits for nobody."""
@@ -176,6 +194,11 @@ class Passwords:
         with self._turn:
             found = self._known.get((kind, target))
         return found is not None and store(f"{kind} {target}", found)
+
+    @property
+    def attended(self) -> bool:
+        """Whether a person is there who can be asked."""
+        return self._ask is not None
 
     def answer(self, question: str) -> str | None:
         """A person's answer to a question of a host, which is not kept; None where nobody is there."""
@@ -249,6 +272,16 @@ def handed_over(kind: Kind = Kind.SUDO) -> str | None:
     return text.decode("utf-8", "surrogateescape")
 
 
+@functools.cache  # once it is out, nothing tells of it
+def unread(kind: Kind) -> bool:
+    """Whether somebody put a secret itself into a variable. It is taken out: what is started would have it, too."""
+    variable = VARIABLES[kind].removesuffix("_FD")
+    if os.environ.pop(variable, None) is None:
+        return False
+    log.warning("%s is not read: a secret comes in the descriptor that %s_FD names", variable, variable)
+    return True
+
+
 @functools.cache  # two variables may name the same one
 def _first_line(descriptor: int) -> bytes:
     text, end = b"", time.monotonic() + HANDED_S
@@ -287,7 +320,16 @@ def stored(name: str) -> str | None:
 
         return keyring.get_password(SERVICE, name)
 
+    # A person may take long to unlock it; that there is one at all is found out soon.
+    if _desktop(os.environ) and _within(KEYRING_S, _begun) is None:
+        return None
     return _within(_patience(), look)
+
+
+def _begun() -> bool:
+    import keyring
+
+    return keyring.get_keyring() is not None
 
 
 def store(name: str, secret: str) -> bool:
@@ -371,6 +413,8 @@ def _desktop(environment: Mapping[str, str]) -> bool:
 def _within(limit_s: float, look: Callable[[], T]) -> T | None:
     """What `look` gives in time. A thread that hangs in a keyring is left behind; it keeps nobody from ending."""
     found: list[T] = []
+    if _silent.is_set():
+        return None
 
     def work() -> None:
         try:
@@ -383,4 +427,6 @@ def _within(limit_s: float, look: Callable[[], T]) -> T | None:
     thread.join(limit_s)
     if thread.is_alive():
         log.warning("the keyring did not answer within %g s, and is not asked again", limit_s)
+        if limit_s == KEYRING_S:  # else it may wait for a person
+            _silent.set()
     return found[0] if found else None

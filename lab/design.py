@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from math import floor
 
 from lab.errors import BadInput
@@ -16,6 +16,7 @@ ORDERS = ("blocks", "published")
 REHEARSAL = " (rehearsal)"
 """The end of a rehearsal's name."""
 
+LEAST_WITHIN = 0.001
 MOST_TRIALS = 100_000
 """A longer plan is a slip: it would take months, and fill the memory before it began."""
 
@@ -29,6 +30,67 @@ def trials(experiment: Experiment) -> tuple[Trial, ...]:
         raise BadInput("\n".join(f"{experiment.name}: {field}: {text}" for field, text in found))
     planned = _published(experiment) if experiment.order == "published" else _blocks(experiment)
     return tuple(_numbered(experiment, planned))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Size:
+    """How large a plan is: `cells` of `attempts` each, of which `warm_up` never count, and launches.
+
+    `least` is how many attempts are made in any case; fewer than `attempts` where blocks are repeated until all is
+    stable.
+    """
+
+    cells: int
+    attempts: int
+    warm_up: int
+    launches: int = 0
+    least: int
+
+    @property
+    def trials(self) -> int:
+        """All that may be executed."""
+        return self.cells * self.attempts + self.launches
+
+    @property
+    def least_trials(self) -> int:
+        """All that is executed in any case."""
+        return self.cells * self.least + self.launches
+
+    @property
+    def counted(self) -> int:
+        """Those whose times count."""
+        return self.cells * max(0, self.attempts - self.warm_up)
+
+
+def size(experiment: Experiment) -> Size:
+    """How large the plan is, without making it."""
+    pairs = [(operation, state) for operation in experiment.operations for state in experiment.states]
+    timed = sum(_timed(experiment, operation, state) for operation, state in pairs)
+    return Size(
+        cells=timed * len(experiment.lines),
+        attempts=most_attempts(experiment),
+        least=experiment.attempts,
+        warm_up=experiment.warm_up,
+        launches=(len(pairs) - timed) * len(experiment.lines) if experiment.launches else 0,
+    )
+
+
+def most_attempts(experiment: Experiment) -> int:
+    """So many attempts of each cell are planned; some are spared where all is stable before."""
+    return experiment.until.at_most if experiment.until is not None else experiment.attempts
+
+
+def cells(experiment: Experiment, *, least: bool = False) -> Iterator[tuple[Treatment, int]]:
+    """Every combination of levels that the plan has, and how many trials there are of it (`least`: in any case)."""
+    attempts = experiment.attempts if least else most_attempts(experiment)
+    for line in experiment.lines:
+        for operation in experiment.operations:
+            for state in experiment.states:
+                treatment = Treatment(line=line, operation=operation, state=state)
+                if _timed(experiment, operation, state):
+                    yield treatment, attempts
+                elif experiment.launches:
+                    yield treatment, 1
 
 
 def rehearsal(experiment: Experiment) -> Experiment:
@@ -45,6 +107,8 @@ def rehearsal(experiment: Experiment) -> Experiment:
         attempts=1,
         warm_up=0,
         launches=False,
+        prices=(),
+        until=None,
     )
 
 
@@ -82,12 +146,13 @@ def problems(experiment: Experiment) -> tuple[tuple[str, str], ...]:
                 f"write attempts = {max(experiment.warm_up, 0) + 3} or more, since a verdict needs three that count",
             )
         )
+    found += _until_problems(experiment)
     count = len(experiment.lines) * len(experiment.operations) * len(experiment.states)
-    if count * experiment.attempts > MOST_TRIALS:
+    if count * most_attempts(experiment) > MOST_TRIALS:
         found.append(
             (
                 "attempts",
-                f"{count} cells of {experiment.attempts} attempts each are more than {MOST_TRIALS} trials: "
+                f"{count} cells of {most_attempts(experiment)} attempts each are more than {MOST_TRIALS} trials: "
                 "write fewer attempts, lines, operations or states",
             )
         )
@@ -99,15 +164,45 @@ def problems(experiment: Experiment) -> tuple[tuple[str, str], ...]:
     return tuple(found)
 
 
+def _until_problems(experiment: Experiment) -> list[tuple[str, str]]:
+    until = experiment.until
+    if until is None:
+        return []
+    found = []
+    if experiment.order != "blocks":
+        text = 'only whole blocks are repeated: write order = "blocks", or take `until` out'
+        found.append(("until", text))
+    if not LEAST_WITHIN <= until.within < 1:
+        found.append(("until", 'an interval is within 0.1 % to 99 %: write for example within = "5 %"'))
+    if until.at_most <= experiment.attempts:
+        found.append(
+            (
+                "until",
+                f"at most {until.at_most} attempts, and {experiment.attempts} are made in any case: "
+                f"write at_most = {experiment.attempts + 6} or fewer attempts",
+            )
+        )
+    return found
+
+
 def purge_sample(keys: Iterable[str], full: float, seed: int) -> tuple[str, ...]:
     """The keys of objects to delete so that a full cache becomes `full` percent full, sorted.
 
     `keys` are the objects that make 100 %, without host and port, so that the sample is the same in
     another lab. Of the same keys and seed, the sample of a lower fullness contains that of a higher one.
     """
-    known = sorted(set(keys))
-    count = floor((100 - full) * len(known) / 100 + 0.5)
-    return tuple(sorted(sorted(known, key=lambda key: (_hash("purge", seed, key), key))[:count]))
+    known = purge_order(keys, seed)
+    return tuple(sorted(known[: purge_count(len(known), full)]))
+
+
+def purge_order(keys: Iterable[str], seed: int) -> tuple[str, ...]:
+    """The keys in the order in which ever larger samples take them."""
+    return tuple(sorted(set(keys), key=lambda key: (_hash("purge", seed, key), key)))
+
+
+def purge_count(of: int, full: float) -> int:
+    """How many of so many objects go, so that `full` percent of them stay."""
+    return floor((100 - full) * of / 100 + 0.5)
 
 
 def chosen(names: Iterable[str], count: int, seed: int) -> tuple[str, ...]:
@@ -137,7 +232,7 @@ def _blocks(experiment: Experiment) -> Iterator[_Planned]:
             for state in experiment.states
             if _timed(experiment, operation, state)
         ]
-        for attempt in range(1, experiment.attempts + 1):
+        for attempt in range(1, most_attempts(experiment) + 1):
             block += 1
             for cell in _shuffled(cells, experiment.seed, block):
                 yield block, cell, attempt, False

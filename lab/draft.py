@@ -14,7 +14,7 @@ from typing import Any
 import tomlkit
 from tomlkit.exceptions import TOMLKitError
 
-from lab import profile
+from lab import profile, profile_upgrade
 from lab.errors import BadInput
 from lab.profile import Place, Problem, Profile
 
@@ -50,7 +50,7 @@ class Draft:
     """The text of a profile, every earlier one, and what it says now.
 
     Attributes: `path`, None until it was saved; `profile`, the newest text that was right (None if none was);
-    `problems` of the text as it is; `warnings`.
+    `problems` of the text as it is; `warnings`; `backup`, where the file of an older form was kept.
     """
 
     def __init__(self, text: str = NEW, path: Path | None = None, *, keep_in: Path | None = None) -> None:
@@ -63,12 +63,22 @@ class Draft:
         self._saved = text if path is not None else None
         self._keep_in = keep_in
         self._kept: Path | None = None
+        self._older: int | None = None
+        self.backup: Path | None = None
         self._look()
 
     @classmethod
     def opened(cls, path: Path, *, keep_in: Path | None = None) -> Draft:
-        """A profile from its file, also one that is wrong. Raises BadInput where it is no readable text."""
-        return cls(_read(path), path, keep_in=keep_in)
+        """A profile from its file, also one that is wrong. Raises BadInput where it is no readable text.
+
+        One of an older form is brought to this one in a first change; the old file is kept beside it when it is saved.
+        """
+        draft = cls(_read(path), path, keep_in=keep_in)
+        if draft.profile is not None:
+            text, older = profile_upgrade.upgraded(draft.text)
+            draft.replace(f"bring it from schema {older} to {profile.SCHEMA}", text)
+            draft._older = older
+        return draft
 
     @property
     def text(self) -> str:
@@ -150,6 +160,7 @@ class Draft:
             raise BadInput("this profile has no file yet", advice="Choose one with Save as.")
         if not overwrite:
             self._refuse_other(target)
+        self._back_up(target)
         written = profile.save(tomlkit.parse(self.text), target)
         self.path, self._saved = target, self.text
         self._drop_kept()
@@ -159,6 +170,26 @@ class Draft:
     def close(self) -> None:
         """Forget what was kept for a crash: the user saved it, or wants it no more."""
         self._drop_kept()
+
+    def _back_up(self, target: Path) -> None:
+        """Keep a file of an older form beside the one that is about to take its place. Raises BadInput."""
+        if (
+            self._older is None
+            or target != self.path
+            or profile_upgrade.older(tomlkit.parse(self.text)) is not None
+        ):
+            return
+        number, stem = 1, f"{target.stem}.schema-{self._older}"
+        beside = target.with_name(f"{stem}{target.suffix}")
+        while beside.exists():
+            number += 1
+            beside = target.with_name(f"{stem}-{number}{target.suffix}")
+        try:
+            beside.write_bytes(target.read_bytes())
+        except OSError as error:
+            text = f"the old file could not be kept as {beside}: {error.strerror}"
+            raise BadInput(text, advice="Make room there, or save under another name.") from error
+        self._older, self.backup = None, beside
 
     def _refuse_other(self, target: Path) -> None:
         if not target.exists():
@@ -218,6 +249,23 @@ def recovered(folder: Path) -> tuple[Recovered, ...]:
                 path = Path(kept["path"]) if kept["path"] else None
                 found.append((file.stat().st_mtime, Recovered(path, str(kept["text"]), file)))
     return tuple(one for _, one in sorted(found, key=lambda pair: -pair[0]))
+
+
+def restored(one: Recovered, *, keep_in: Path | None = None) -> Draft:
+    """The draft as it was when its program ended; its file's text, where that is still there, is one step back.
+
+    What was kept is forgotten, since the draft is kept anew. Raises BadInput where its file is no readable text.
+    """
+    there = one.path is not None and one.path.is_file()
+    draft = Draft.opened(one.path, keep_in=keep_in) if there and one.path else Draft(keep_in=keep_in)
+    draft.replace("changes that were not saved", one.text)
+    forget(one)
+    return draft
+
+
+def forget(one: Recovered) -> None:
+    """Throw away what was kept."""
+    one.kept.unlink(missing_ok=True)
 
 
 def _running(pid: int) -> bool:

@@ -9,6 +9,7 @@ from typing import Annotated, Any, Literal
 import pydantic_core
 from pydantic import Field, TypeAdapter
 
+from lab import units
 from lab.model import Experiment, Line, Trial
 
 
@@ -202,6 +203,36 @@ class TrialFinished:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class LineSettled:
+    """A line is done with: every interval is within what was asked, or no more attempts are allowed.
+
+    `widest` is how far the widest interval of 95 % reaches to one side, as a share (None: a cell has none);
+    `attempts` were made of each cell; `spared` are the trials that are not executed.
+    """
+
+    line: Line
+    attempts: int
+    within: float
+    widest: float | None = None
+    spared: tuple[int, ...] = ()
+    kind: Literal["line-settled"] = "line-settled"
+
+    @property
+    def stable(self) -> bool:
+        """True if all that was asked for was reached."""
+        return self.widest is not None and self.widest <= self.within
+
+    @property
+    def text(self) -> str:
+        """For people: `64/128 kbit/s: stable after 6 attempts per cell (± 3.1 %)`."""
+        name, times = units.line_text(self.line), f"{self.attempts} attempts per cell"
+        reach = "a cell without an interval" if self.widest is None else f"± {100 * self.widest:.1f} %"
+        if self.stable:
+            return f"{name}: stable after {times} ({reach}, asked for ± {100 * self.within:g} %)"
+        return f"{name}: not stable after {times}, the most allowed ({reach}, asked for ± {100 * self.within:g} %)"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class HostChanged:
     """One change on a host, for the run's account: who asked is the run; `undone` once it was taken back."""
 
@@ -270,6 +301,7 @@ Event = (
     | TrafficSampled
     | OutputSeen
     | TrialFinished
+    | LineSettled
     | HostChanged
     | Noted
     | RunPaused

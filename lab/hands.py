@@ -53,8 +53,16 @@ class Inventory:
 
     def cut(self, share: float, seed: int) -> tuple[Kept, ...]:
         """This share (0 to 1) of the objects, as a run with this seed would choose them."""
-        chosen = set(design.purge_sample((one.key for one in self.objects), 100 * (1 - share), seed))
-        return tuple(one for one in self.objects if one.key in chosen)
+        return self.ordered(seed)[: self.count(share)]
+
+    def count(self, share: float) -> int:
+        """How many objects this share (0 to 1) is."""
+        return design.purge_count(len(self.objects), 100 * (1 - share))
+
+    def ordered(self, seed: int) -> tuple[Kept, ...]:
+        """The objects in the order in which ever larger cuts take them."""
+        by_key = {one.key: one for one in self.objects}
+        return tuple(by_key[key] for key in design.purge_order(by_key, seed))
 
     def question(self, chosen: tuple[Kept, ...]) -> Question:
         """Whether these may be taken out; others' objects are not among them."""

@@ -182,6 +182,7 @@ class Live:
         self.found_again: set[str] = set()
         """Hosts that were lost and came back"""
         self.proved: dict[Line, events.LineProved] = {}
+        self.settled: dict[Line, events.LineSettled] = {}
         self.fills: dict[str, events.CacheFilled] = {}
         self.data: dict[str, Any] = {}
         self.tool: events.ToolMeasured | None = None
@@ -461,6 +462,17 @@ class Live:
                 curve.add(self._zero + self._sample.t_s + _EDGE_S, 0.0)
             self._sample = None
 
+    def _on_line_settled(self, event: events.LineSettled) -> None:
+        """What is spared is in the plan no more."""
+        gone = set(event.spared)
+        self.trials = tuple(trial for trial in self.trials if trial.number not in gone)
+        for number in gone & self._by_number.keys():
+            cell = self.cells[self._by_number.pop(number).treatment]
+            cell.trials = [trial for trial in cell.trials if trial.number not in gone]
+            self.standing.pop(number, None)
+        self.settled[event.line] = event
+        self.notes.append(events.Noted(text=event.text, grade="info" if event.stable else "warn"))
+
     def _on_noted(self, event: events.Noted) -> None:
         self.notes.append(event)
         if event.lost:
@@ -519,6 +531,7 @@ _HANDLERS: dict[str, Callable[[Live, Any], None]] = {
     "traffic-sampled": Live._on_traffic_sampled,
     "output-seen": Live._on_output_seen,
     "trial-finished": Live._on_trial_finished,
+    "line-settled": Live._on_line_settled,
     "host-changed": Live._on_host_changed,
     "noted": Live._on_noted,
     "run-paused": Live._on_run_paused,

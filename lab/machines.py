@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import sys
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -73,6 +73,8 @@ class _Rig:
     crossing: dict[str, int] = field(default_factory=dict)
     """operation -> bytes that one untimed run of it moved over the line, both ways"""
     held: Held | None = None
+    limit_s: float | None = None
+    """the longest that a trial's command may take, where the experiment says it"""
 
 
 class Machines:
@@ -195,7 +197,13 @@ class Machines:
             yield Noted(text=text, grade="warn")
         yield from self.account()
         rig = _Rig(
-            hosts=hosts, client=workplace.client, line=line, meter=meter, workplace=workplace, fullness=None
+            hosts=hosts,
+            client=workplace.client,
+            line=line,
+            meter=meter,
+            workplace=workplace,
+            fullness=None,
+            limit_s=experiment.limit_s,
         )
         self._open = rig
         if any(state.enabled for state in experiment.states):
@@ -356,6 +364,7 @@ class Machines:
         # What is under way on a delayed line is in no queue that could be seen.
         still_s = STILL_S + 2 * (line.delay_s + line.jitter_s)
         ports = rig.workplace.ports
+        keeping = [one for one in rig.hosts if one.host.role is Role.PROXY and not one.host.services]
         words = everywhere(
             (
                 (
@@ -367,6 +376,7 @@ class Machines:
                             address for peer in rig.hosts if peer is not one for address in peer.addresses
                         ],
                         "ports": ports,
+                        "keeps": _kept_open(one, rig.hosts, keeping),
                         "still_s": still_s,
                         "timeout_s": QUIET_S,
                     },
@@ -380,6 +390,8 @@ class Machines:
         return "; ".join(f"{name}: {word['why']}" for name, word in words.items() if not word["quiet"])
 
     def _limit_s(self, rig: _Rig, trial: Trial) -> float:
+        if rig.limit_s is not None:
+            return rig.limit_s
         line = trial.treatment.line
         slower = min(line.upload_bps or 10**9, line.download_bps or 10**9)
         # Without a fill nothing is known of an operation's volume but the data set's size.
@@ -415,6 +427,15 @@ def _over_the_line(moved: dict[str, int] | Any) -> int:
     return sum(count for pair, count in moved.items() if "server" in pair)
 
 
+def _kept_open(one: Connected, hosts: Sequence[Connected], keeping: Sequence[Connected]) -> list[str]:
+    """With whom idle connections may stay open: a proxy of the user's own (`keeping`) keeps them to the server."""
+    if one in keeping:
+        with_whom = [other for other in hosts if other.host.role is Role.SERVER]
+    else:
+        with_whom = list(keeping) if one.host.role is Role.SERVER else []
+    return [address for other in with_whom for address in other.addresses]
+
+
 def _trial_failed(error: AgentRefused) -> TrialFailed:
     return TrialFailed(str(error), host=error.host, tried=error.tried, advice=error.advice)
 
@@ -426,57 +447,65 @@ def check(
     drivers: Path | None = None,
     stop: Stop | None = None,
     say: Callable[[str], None] = lambda name: None,
-    entering: Callable[[], None] | None = None,
+    entering: Callable[[Experiment], None] | None = None,
+    also: Sequence[Experiment] = (),
 ) -> tuple[Checked, ...]:
     """What a run would need on every host, looked at, and what it would ask; changes nothing.
 
     `entering` gets the password of the experiment's repository from a person; without it, it must be known.
     `say` is told of each host's name before it is looked at, and of an empty one before what is between them.
-    Raises Stopped once `stop` was requested.
+    What the experiments in `also` need and would ask beyond that is told with their names. Raises Stopped once
+    `stop` was requested.
     """
     stop = stop or Stop()
-    found = checking.check(lab, experiment, passwords, stop, say)
+    found = checking.check(lab, experiment, passwords, stop, say, also)
     stop.check()
     if experiment is None or not all(one.ok for one in found):
         return found
+    passwords = passwords or Passwords()
+    said = list(_asked(lab, experiment, passwords, drivers, entering))
+    found = (*found, *said)
+    for other in also:
+        stop.check()
+        found = (*found, *checking.news(other, _asked(lab, other, passwords, drivers, entering), said))
+    return found
+
+
+def _asked(
+    lab: Lab,
+    experiment: Experiment,
+    passwords: Passwords,
+    drivers: Path | None,
+    entering: Callable[[Experiment], None] | None,
+) -> Iterator[Checked]:
+    """What a run of this experiment would ask, and what is in the cache; or what keeps that from being known."""
     try:
-        passwords = passwords or Passwords()
         if entering is None:
             signed_in(lab, experiment, passwords, drivers)
         else:
-            entering()
+            entering(experiment)
         questions = _looked(lab, experiment, drivers, passwords, remember=False)
     except LabError as error:
-        return (*found, Checked(error.host or lab.name, False, str(error), error.advice))
-    asked = [
-        Checked(
+        yield Checked(error.host or lab.name, False, str(error), error.advice)
+        return
+    if experiment.user:
+        text = f"the repository lets {experiment.user} in, or asks nobody on reads"
+        yield Checked(lab.one(Role.CLIENT).name, True, text)
+    for one in questions:
+        flag = asking.flag([one.kind])
+        yield Checked(
             one.host,
             True,
-            f"a run would ask ({asking.flag([one.kind])}): {one.text}",
-            f"Agree when asked; where nobody watches, {asking.flag([one.kind])}, or the run is refused.",
+            f"a run would ask ({flag}): {one.text}",
+            f"Agree when asked; where nobody watches, {flag}, or the run is refused.",
             asks=one.kind,
         )
-        for one in questions
-    ]
-    cold = [
-        Checked(
-            host.name,
-            True,
-            f"the cache {host.cache.folder or host.cache.kind} has nothing of the repository yet",
-        )
-        for host in lab.having(Role.PROXY)
-        if host.cache is not None
-        and any(state.enabled for state in experiment.states)
-        and "purge" not in [one.kind for one in questions]
-    ]
-    named = [
-        Checked(
-            lab.one(Role.CLIENT).name,
-            True,
-            f"the repository lets {experiment.user} in, or asks nobody on reads",
-        )
-    ]
-    return (*found, *(named if experiment.user else ()), *asked, *cold)
+    if "purge" in [one.kind for one in questions] or not any(state.enabled for state in experiment.states):
+        return
+    for host in lab.having(Role.PROXY):
+        if host.cache is not None:
+            text = f"the cache {host.cache.folder or host.cache.kind} has nothing of the repository yet"
+            yield Checked(host.name, True, text)
 
 
 def commands(lab: Lab, experiment: Experiment, drivers: Path | None = None) -> dict[str, list[str]]:
@@ -522,8 +551,8 @@ def look(
 ) -> tuple[Question, ...]:
     """What a person must agree to before this experiment is run on these hosts. Changes nothing there.
 
-    Nothing in a lab that BranchLab made itself, which is not even connected to. Raises what the run would raise
-    before its first change: HostTrouble, BadInput, AgentRefused.
+    Nothing in a lab that BranchLab made itself. Raises what the run would raise before its first change, there too:
+    HostTrouble, BadInput, AgentRefused.
     """
     return _looked(lab, experiment, drivers, passwords, remember=True)
 
@@ -531,7 +560,8 @@ def look(
 def _looked(
     lab: Lab, experiment: Experiment, drivers: Path | None, passwords: Passwords | None, *, remember: bool
 ) -> tuple[Question, ...]:
-    if own(lab):
-        return ()
     driver = vcs.driver(experiment.vcs, drivers)
+    if own(lab):
+        looking.look_at_own(lab, experiment, driver, passwords or Passwords())
+        return ()
     return looking.look(lab, experiment, driver, passwords or Passwords(), remember=remember)

@@ -163,13 +163,24 @@ class Change:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Until:
+    """Repeat a line's blocks until every cell's interval of 95 % reaches no further than `within` (a share) to
+    either side, but make no more than `at_most` attempts per cell."""
+
+    within: float
+    at_most: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Experiment:
     """What is asked of the lab, whole and frozen.
 
     `data` names a recipe; None is the repository as it is, which belongs to others: it is changed only below
     `scratch`, the URL of a place in it that `branchlab scratch` made. Such a repository may want to know a `user`
     (the password is in no profile) and be served by https, `ca` being a file with the company's certificates on
-    the client.
+    the client. `prices` are what the lines cost a month, in their order (None: not said; empty: none is);
+    `limit_s` is the longest that a trial's command may take, None: ten times what is expected of it. With `until`,
+    `attempts` is the least number of attempts per cell.
     """
 
     name: str
@@ -189,6 +200,13 @@ class Experiment:
     warm_up: int = 1
     order: str = "blocks"
     seed: int = 2008
+    prices: tuple[float | None, ...] = ()
+    limit_s: float | None = None
+    until: Until | None = None
+
+    def price(self, line: Line) -> float | None:
+        """What a line costs a month; None where that is not said."""
+        return dict(zip(self.lines, self.prices, strict=False)).get(line)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -211,14 +229,15 @@ class Host:
     """One machine of the lab, as the profile names it.
 
     `ssh` is `[user@]name[:port]` or `unix:/path`; `address` and `address6` are how the lab's other hosts
-    reach it; `root` is one of `sudo`, `doas`, `direct` (already root, or the capabilities are there), `none`;
-    `user` is who is let in by a proxy that asks for a password.
+    reach it; `jump` are hosts that SSH goes by way of; `root` is one of `sudo`, `doas`, `direct` (already root,
+    or the capabilities are there), `none`; `user` is who is let in by a proxy that asks for a password.
     """
 
     name: str
     role: Role
     ssh: str
     key: str | None = None
+    jump: str | None = None
     host_key: str | None = None
     address: str | None = None
     address6: str | None = None

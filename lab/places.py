@@ -51,16 +51,16 @@ def address(url: str) -> Address:
     """The address that a text is. Raises BadInput for whatever two programs might read differently."""
     told = without_user(url)
     if told != url:  # before anything else: no other message may repeat a password
-        raise BadInput(f"`{told}` has a user or a password in it: take them out")
+        raise BadInput(f"`{shown(url)}` has a user or a password in it: take them out")
     try:
         parts = urlsplit(url)
         site = f"{parts.hostname}:{port(url)}"
     except ValueError:
-        raise BadInput(f"`{url}`: its port is no number from 1 to 65535") from None
+        raise BadInput(f"`{shown(url)}`: its port is no number from 1 to 65535") from None
     if parts.scheme not in PORTS or not parts.hostname:
-        raise BadInput(f"`{url}` is no http address")
+        raise BadInput(f"`{shown(url)}` is no http address")
     if "?" in url or "#" in url:
-        raise BadInput(f"`{url}`: an address of a repository has no ? and no #: write %3F and %23")
+        raise BadInput(f"`{shown(url)}`: an address of a repository has no ? and no #: write %3F and %23")
     if "@" in url:
         raise BadInput(f"`{url}`: svn takes what follows an @ for a revision: write %40")
     if not url.isascii() or any(sign <= " " or sign in '"<>\\^`{|}\x7f' for sign in url):
@@ -82,6 +82,11 @@ def port(url: str) -> int:
 def without_user(text: str) -> str:
     """An address as it may be shown: whatever stands before an @ in its host is left out."""
     return re.sub(r"^((?:[A-Za-z][A-Za-z0-9+.-]*:)?//)[^/]*@", r"\1…@", text)
+
+
+def shown(text: str) -> str:
+    """An address as a message may repeat it: without a user, and without what may be a token behind a ? or #."""
+    return re.sub(r"([?#]).*", r"\1…", without_user(text), flags=re.DOTALL)
 
 
 def _name(text: str, url: str) -> str:

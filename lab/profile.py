@@ -15,12 +15,12 @@ import tomlkit
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
-from lab import design, toml_places, units
+from lab import design, profile_upgrade, toml_places, units
 from lab import profile_shape as shape
 from lab.errors import BadInput
-from lab.model import CHANGING, PLACES, Cache, Change, Experiment, Host, Lab, Role
+from lab.model import CHANGING, PLACES, Cache, Change, Experiment, Host, Lab, Role, Until
 
-SCHEMA = 1
+SCHEMA = profile_upgrade.SCHEMA
 Place = tuple[str | int, ...]
 """Where in a profile: `("experiments", 0, "lines", 1)`."""
 
@@ -82,6 +82,12 @@ def load(path: str | Path) -> Profile:
     return parsed(text, path)
 
 
+_OLDER = (
+    "an older BranchLab wrote this (schema {older}), and it is read as if it said schema = {schema}: saved from the "
+    "window it does, and the old file is kept beside it"
+)
+
+
 @dataclass(frozen=True, slots=True)
 class Looked:
     """What a text was found to be: a profile, or what is wrong with it; and what is doubtful in either case."""
@@ -108,6 +114,9 @@ def looked_at(text: str, path: Path) -> Looked:
     except (ValueError, RecursionError) as error:  # a number or a nesting beyond what Python reads
         return Looked(None, (Problem((), f"this cannot be read as TOML: {error}"),))
     checker = _Checker()
+    older = profile_upgrade.upgrade(document)
+    if older is not None:
+        checker.warnings.append(Problem(("schema",), _OLDER.format(older=older, schema=SCHEMA)))
     lab, experiments = checker.whole(document, path)
     lines = toml_places.lines(text)
     warnings = tuple(problem.told(str(path)) for problem in _placed(checker.warnings, lines))
@@ -244,7 +253,11 @@ class _Checker:
         key = next((part for part in reversed(where) if isinstance(part, str)), "")
         example = f": write {shape.EXAMPLES[key]}" if key in shape.EXAMPLES else ""
         if error["type"] == "extra_forbidden":
-            inner: dict[str, type[shape.Table]] = {"cache": shape.CacheTable, "change": shape.ChangeTable}
+            inner: dict[str, type[shape.Table]] = {
+                "cache": shape.CacheTable,
+                "change": shape.ChangeTable,
+                "until": shape.UntilTable,
+            }
             self._unknown(where, inner.get(str(where[-2]), model).model_fields)
         elif error["type"] == "missing":
             self._wrong(where[:-1], f"`{key}` is missing{example}")
@@ -277,7 +290,18 @@ class _Checker:
             root="sudo" if read.sudo else read.root,
             cache=_cache(read.cache),
             **read.model_dump(
-                include={"ssh", "key", "host_key", "address", "address6", "url", "user", "services", "delay"}
+                include={
+                    "ssh",
+                    "key",
+                    "jump",
+                    "host_key",
+                    "address",
+                    "address6",
+                    "url",
+                    "user",
+                    "services",
+                    "delay",
+                }
             ),
         )
 
@@ -316,9 +340,10 @@ class _Checker:
         read = self._read(shape.ExperimentTable, table, place)
         if read is None:
             return None
-        lines = tuple(parsed.line for parsed in read.lines)
-        for n, parsed in enumerate(read.lines):
-            self.warnings += [Problem((*place, "lines", n), text) for text in parsed.warnings]
+        lines = tuple(asked.parsed.line for asked in read.lines)
+        for n, asked in enumerate(read.lines):
+            self.warnings += [Problem((*place, "lines", n), text) for text in asked.parsed.warnings]
+        prices = tuple(asked.price for asked in read.lines)
         twice = [
             self._twice((*place, "operations"), read.operations, str),
             self._twice((*place, "lines"), lines, units.line_text),
@@ -330,6 +355,9 @@ class _Checker:
             operations=tuple(read.operations),
             disabled_only=tuple(read.disabled_only),
             change=Change(files=read.change.files, share=read.change.lines),
+            prices=prices if any(price is not None for price in prices) else (),
+            limit_s=read.limit,
+            until=Until(within=read.until.within, at_most=read.until.at_most) if read.until else None,
             **read.model_dump(
                 include={
                     "name",

@@ -6,8 +6,9 @@ import difflib
 import ipaddress
 import re
 import string
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
+from dataclasses import dataclass
 from typing import Annotated, Any, NoReturn, TypeVar
 from urllib.parse import urlsplit
 
@@ -27,6 +28,8 @@ MOST_BPS = 40_000_000_000
 """The agent's word for `as it is`; every rate is below it."""
 LEAST_QUEUE_BYTES, MOST_QUEUE_BYTES = 1600, (1 << 32) - 1
 """What an agent accepts of a line; `tests/test_profile.py` holds the two against each other."""
+MOST_PRICE = 1e9
+LEAST_LIMIT_S, MOST_LIMIT_S = 1.0, 86_400.0
 MOST_NAME = 60
 """Bytes of a host's name, which the counters on the other hosts carry."""
 
@@ -90,6 +93,16 @@ def _ssh(value: Any) -> str:
     return text
 
 
+def _jump(value: Any) -> str:
+    """Hosts as ProxyJump in ssh_config(5) has them, with commas between."""
+    text = _text(value, '"gate.example.com"')
+    for hop in text.split(","):
+        if hop.strip().startswith("unix:"):
+            raise BadInput(f"`{hop.strip()}`: nothing goes by way of a socket: write a host")
+        _ssh(hop.strip())
+    return text
+
+
 def _address(value: Any) -> str:
     try:
         return str(ipaddress.IPv4Address(value if isinstance(value, str) else ""))
@@ -112,7 +125,7 @@ def _url(value: Any) -> str:
         if re.fullmatch(r"http://[^\s/@?#]+/?", text) and parts.hostname and parts.port != 0:
             return text
     raise BadInput(
-        f"`{places.without_user(text)}` is no address of a proxy: write for example {example}, "
+        f"`{places.shown(text)}` is no address of a proxy: write for example {example}, "
         "without a password, a user and a path"
     )
 
@@ -166,9 +179,7 @@ def _repository(value: Any) -> str:
     try:
         holes = [name for _, name, _, _ in string.Formatter().parse(text) if name is not None]
     except ValueError as error:
-        raise BadInput(
-            f"`{places.without_user(text)}` has a brace too many: write for example {example}"
-        ) from error
+        raise BadInput(f"`{places.shown(text)}` has a brace too many: write for example {example}") from error
     for hole in holes:
         _one_of(hole, HOLES, "name in braces")
     return text.rstrip("/")
@@ -188,7 +199,7 @@ def made_trouble(repository: str) -> str:
     if match and (not match[1] or 0 < int(match[1]) < 65536):
         return ""
     return (
-        f"`{places.without_user(repository)}` is no place where BranchLab can serve a repository: "
+        f"`{places.shown(repository)}` is no place where BranchLab can serve a repository: "
         'write "http://{server}/NAME/trunk", with a port behind {server} if need be'
     )
 
@@ -204,8 +215,8 @@ def entry_trouble(repository: str, ca: str | None, states: list[ProxyState]) -> 
         return ("ca", "the repository is not on https: take `ca` out") if ca else ("", "")
     if any(state.enabled for state in states):
         return "repository", (
-            f"`{repository}`: nothing of what goes over https can be cached, so no proxy can be measured with it: "
-            'write states = ["disabled"], or serve the repository by http too, for the lab\'s hosts alone'
+            f"`{places.shown(repository)}`: nothing of what goes over https can be cached, so no proxy can be measured "
+            'with it: write states = ["disabled"], or serve the repository by http too, for the lab\'s hosts alone'
         )
     return "", ""
 
@@ -226,7 +237,36 @@ def scratch_trouble(scratch: str, repository: places.Address) -> str:
     return ""
 
 
-_Rate = Annotated[units.ParsedLine, _read(_line)]
+@dataclass(frozen=True, slots=True)
+class PricedLine:
+    """A line as an experiment names it, and what it costs a month, if that is said."""
+
+    parsed: units.ParsedLine
+    price: float | None = None
+
+
+def _priced(value: Any) -> PricedLine:
+    if not isinstance(value, Mapping):
+        return PricedLine(_line(value))
+    unknown = sorted(set(value) - {"line", "price"})
+    if unknown or "line" not in value:
+        raise BadInput(f"a line's table has a line and a price: write {EXAMPLES['price']}")
+    price = value.get("price")
+    if price is not None and (
+        isinstance(price, bool) or not isinstance(price, int | float) or not 0 <= price < MOST_PRICE
+    ):
+        raise BadInput(f"`{price}` is no price a month: write a number such as 45")
+    return PricedLine(_line(value["line"]), None if price is None else float(price))
+
+
+def _limit(value: Any) -> float:
+    seconds = units.parse_duration(_text(value, '"15 min"'))
+    if not LEAST_LIMIT_S <= seconds <= MOST_LIMIT_S:
+        raise BadInput(f"`{value}`: a trial may take from 1 s to 24 h: write for example 15 min")
+    return seconds
+
+
+_Rate = Annotated[PricedLine, _read(_priced)]
 _State = Annotated[ProxyState, _read(units.parse_state)]
 _Operation = Annotated[str, _read(lambda value: _one_of(value, OPERATIONS, "operation"))]
 
@@ -279,6 +319,7 @@ class HostTable(Table):
     role: Annotated[str, _read(lambda value: _one_of(value, [role.value for role in Role], "role"))]
     ssh: Annotated[str, _read(_ssh)]
     key: str | None = None
+    jump: Annotated[str, _read(_jump)] | None = None
     host_key: str | None = None
     address: Annotated[str, _read(_address)] | None = None
     address6: Annotated[str, _read(_address6)] | None = None
@@ -308,6 +349,13 @@ class ChangeTable(Table):
     lines: Annotated[float, _read(units.parse_share)] = 0.1
 
 
+class UntilTable(Table):
+    """Until when blocks are repeated."""
+
+    within: Annotated[float, _read(units.parse_share)]
+    at_most: int = Field(default=12, ge=1)
+
+
 class ExperimentTable(Table):
     """An experiment, `[[experiments]]`."""
 
@@ -328,6 +376,8 @@ class ExperimentTable(Table):
     warm_up: int = Field(default=1, ge=0)
     order: Annotated[str, _read(lambda value: _one_of(value, design.ORDERS, "order"))] = "blocks"
     seed: int = Field(default=2008, ge=0, lt=1 << 63)
+    limit: Annotated[float, _read(_limit)] | None = None
+    until: UntilTable | None = None
 
 
 EXAMPLES = {
@@ -342,6 +392,11 @@ EXAMPLES = {
     "command list": 'list = ["/usr/local/bin/list-cache"], a command that prints one object a line',
     "command purge": 'purge = ["/usr/local/bin/purge", "{url}"], or a command that reads one object a line',
     "lines": 'lines = ["64/128 kbit/s", "1/2 Mbit/s 40 ms"]',
+    "price": '{ line = "1/2 Mbit/s", price = 45 }',
+    "limit": 'limit = "15 min"',
+    "until": 'until = { within = "5 %", at_most = 12 }',
+    "within": 'within = "5 %"',
+    "at_most": "at_most = 12",
     "states": 'states = ["disabled", "0 %", "90 %", "100 %"]',
     "operations": 'operations = ["get", "history"]',
     "disabled_only": 'disabled_only = ["check-in"]',

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import importlib.metadata
 import secrets
-from collections import deque
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
 
 from lab import design, repeats
+from lab.analysis.settling import Settling
 from lab.asking import Declined
 from lab.errors import ConnectionLost, LabError, Stopped, TrialFailed
 from lab.events import (
@@ -59,7 +59,7 @@ def run(
         lab=lab_name,
         version=_version(),
     )
-    yield from _story(experiment, run_id, plan, testbed, stop, {})
+    yield from _story(experiment, run_id, plan, testbed, stop)
 
 
 def repeat(known: repeats.Told, testbed: Testbed, stop: Stop) -> Iterator[Event]:
@@ -70,7 +70,7 @@ def repeat(known: repeats.Told, testbed: Testbed, stop: Stop) -> Iterator[Event]
     """
     yield RunContinued(at=_now(), trials=known.again, version=_version())
     started = known.started
-    yield from _story(started.experiment, started.run, known.again, testbed, stop, known.data)
+    yield from _story(started.experiment, started.run, known.again, testbed, stop, known)
 
 
 def _story(
@@ -79,26 +79,27 @@ def _story(
     plan: tuple[Trial, ...],
     testbed: Testbed,
     stop: Stop,
-    data: Mapping[str, object],
+    known: repeats.Told | None = None,
 ) -> Iterator[Event]:
     """Everything from the hosts' opening to the last word."""
     outcome, reason, advice, defect, declined = Outcome.DONE, "", "", None, False
-    left, again = deque(plan), AGAIN
+    # What is repeated was chosen already: nothing of it is spared.
+    left, again = Settling(replace(experiment, until=None) if known else experiment, plan), AGAIN
     lost: ConnectionLost | None = None
     try:
         while True:
             try:
-                for event in _opened(experiment, run_id, left, testbed, stop, data):
+                for event in _opened(experiment, run_id, left, testbed, stop, known.data if known else {}):
                     yield event
                     if lost is not None and isinstance(event, HostSeen) and lost.host in ("", event.host):
-                        yield Noted(text=_found(lost.host, len(left)))
+                        yield Noted(text=_found(lost.host, len(left.trials)))
                         lost = None
                 break
             except ConnectionLost as error:
-                if not left or stop.requested or stop.after_trial:
+                if not left.trials or stop.requested or stop.after_trial:
                     raise
                 if not isinstance(error, _Slept):
-                    if len(left) == len(plan) or not again:
+                    if len(left.trials) == len(plan) or not again:
                         raise
                     again -= 1
                 lost = error
@@ -131,7 +132,7 @@ def _story(
 def _opened(
     experiment: Experiment,
     run_id: str,
-    left: deque[Trial],
+    left: Settling,
     testbed: Testbed,
     stop: Stop,
     data: Mapping[str, object],
@@ -142,13 +143,17 @@ def _opened(
             if isinstance(event, DataMeasured):
                 repeats.refuse_other_data(data, event.facts)
             yield event
-        while left:
+        while left.trials:
             sleep = Sleep()
             yield from _paused(stop)
             stop.check_between_trials()
             if not sleep.told():
-                yield from _attempted(left.popleft(), testbed, stop, sleep)
-            if left and (slept := sleep.told()):
+                trial = left.trials.popleft()
+                for event in _attempted(trial, testbed, stop, sleep):
+                    left.take(trial, event)
+                    yield event
+                yield from left.settled(trial)
+            if left.trials and (slept := sleep.told()):
                 raise _Slept(f"{slept}: the leases on the hosts have ended or may end at any time")
 
 

@@ -26,6 +26,7 @@ from lab import repeats, rows, settings
 from lab.errors import BadInput, LabError
 from lab.events import (
     Event,
+    LineSettled,
     Outcome,
     OutputSeen,
     RunContinued,
@@ -490,6 +491,8 @@ class _Recorder:
         self._db.execute("PRAGMA synchronous=NORMAL")
 
     def _insert(self, event: Event) -> None:
+        if isinstance(event, LineSettled) and event.spared:
+            self._db.execute("UPDATE head SET planned = planned - ?", (len(event.spared),))
         row = (event.kind, getattr(event, "trial", None), to_json(event))
         self._place = self._db.execute(
             "INSERT INTO events (kind, trial, json) VALUES (?, ?, ?)", row

@@ -198,17 +198,21 @@ class Agent:
     def _run(
         self, number: int, verb: protocol.Verb, args: Dict[str, Any], cancelled: threading.Event
     ) -> None:
+        promises = self._leases.promises()
         call = protocol.Call(
             say=lambda event, data: self._say({"id": number, "event": event, "data": data}),
             cancelled=cancelled.is_set,
             wait_cancelled=cancelled.wait,
-            promise=self._leases.promise,
-            keep=self._leases.keep,
+            promise=promises.promise,
+            keep=promises.keep,
             tell=self._leases.tell,
         )
         word: Dict[str, Any]
         try:
-            word = {"id": number, "done": verb(args, call)}
+            try:
+                word = {"id": number, "done": verb(args, call)}
+            finally:
+                promises.asked_again()
         except protocol.Refused as error:
             word = {"id": number, "failed": {"kind": error.kind, "text": error.text, "tried": error.tried}}
         except Exception as error:  # noqa: BLE001 - a verb may fail in any way; the agent may not

@@ -46,14 +46,18 @@ def listed(args: Dict[str, Any], call: protocol.Call) -> Dict[str, Any]:
 
 
 def purged(args: Dict[str, Any], call: protocol.Call) -> Dict[str, Any]:
-    """Verb `cache.purge`: take out the objects with these `urls`, or `all` of them, with all their variants.
+    """Verb `cache.purge`: take out the objects with these `urls`, with all their variants.
 
-    Returns `removed` (objects), their `bytes`, and `already_gone`: asked URLs that were not there. Refuses
+    Not `all` of them, which only the ordinary agent takes: what root deletes was named, and has a header that tells
+    its URL. Returns `removed` (objects), their `bytes`, and `already_gone`: asked URLs that were not there. Refuses
     before anything is touched where the folder holds a file that this kind of cache does not make; with `touched`
     where an object is in the cache still, or again. What was taken out is told in the host's journal, with
     `origin`, whose objects these are, if it is given.
     """
-    return _purged(_kind(args, by_root=True), args, call)
+    kind = _kind(args, by_root=True)
+    if "all" in args:
+        raise protocol.Refused("denied", "root takes out only objects that are named", "cache.purge of all")
+    return _purged(kind, args, call)
 
 
 def listed_by_user(args: Dict[str, Any], call: protocol.Call) -> Dict[str, Any]:
@@ -62,7 +66,7 @@ def listed_by_user(args: Dict[str, Any], call: protocol.Call) -> Dict[str, Any]:
 
 
 def purged_by_user(args: Dict[str, Any], call: protocol.Call) -> Dict[str, Any]:
-    """Verb `cache.purge` of the ordinary agent, which knows all kinds."""
+    """Verb `cache.purge` of the ordinary agent, which knows all kinds; also `all` objects."""
     return _purged(_kind(args, by_root=False), args, call)
 
 

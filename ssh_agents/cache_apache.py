@@ -40,7 +40,7 @@ def purged(
             tell(url, length)
 
     with cache_folder.root(args) as root:
-        _Walk(root, found, call, orphans=urls is None).run()
+        _Walk(root, found, call).run()
 
 
 def named(head: bytes) -> Optional[str]:
@@ -62,8 +62,8 @@ def named(head: bytes) -> Optional[str]:
 class _Walk:
     """Every object below a cache's root."""
 
-    def __init__(self, root: int, found: Found, call: protocol.Call, orphans: bool = False) -> None:
-        self._root, self._found, self._call, self._orphans = root, found, call, orphans
+    def __init__(self, root: int, found: Found, call: protocol.Call) -> None:
+        self._root, self._found, self._call = root, found, call
         self._mounted = cache_folder.place(root)
         self._foreign = cache_folder.foreign_to("Apache")
 
@@ -72,7 +72,7 @@ class _Walk:
         cache_folder.walk(self._root, self._call, self._folder, self._foreign)
 
     def _folder(self, folder: int, where: Where, names: List[str]) -> List[str]:
-        there, inner = set(names), []
+        inner = []
         for name in names:
             if name.endswith(".header"):
                 self._checked(name[:-7], where, name)
@@ -80,8 +80,6 @@ class _Walk:
             elif name.endswith((".header.vary", ".data")):
                 stem = name[:-12] if name.endswith(".vary") else name[:-5]
                 self._checked(stem, where, name)
-                if self._orphans and stem + ".header" not in there:
-                    _removed(folder, stem + ".header")
             elif HASHED.fullmatch(name) and not TEMPORARY.fullmatch(name):
                 inner.append(name)
             elif not TEMPORARY.fullmatch(name) and not name.startswith(".branchlab"):

@@ -33,6 +33,7 @@ FORBIDDEN_BELOW = (
 )
 """Nothing at or below these is a cache."""
 STATE_BELOW = (
+    *("/run/dbus", "/run/sshd", "/run/systemd", "/run/udev"),
     *("/var/backups", "/var/log", "/var/mail", "/var/spool/anacron", "/var/spool/at", "/var/spool/cron"),
     *("/var/spool/cups", "/var/spool/exim4", "/var/spool/mail", "/var/spool/postfix", "/var/spool/rsyslog"),
     *(
@@ -134,15 +135,20 @@ def foreign_to(kind: str) -> Callable[[Where, str], None]:
     return refuse
 
 
+def by_descriptor() -> bool:
+    """Whether this system can go through folders by descriptors, without following links."""
+    return os.open in os.supports_dir_fd and hasattr(os, "O_NOFOLLOW")
+
+
 @contextmanager
 def root(args: Dict[str, Any]) -> Iterator[int]:
     """The cache's `folder` as a descriptor, after the guard. Foreign errors become refusals here."""
     path = protocol.need(args, "folder", str)
-    if os.open not in os.supports_dir_fd or not hasattr(os, "O_NOFOLLOW"):
+    if not by_descriptor():
         raise protocol.Refused(
             "unsupported", "this system cannot walk through folders without following links"
         )
-    _guard(path)
+    guard(path)
     try:
         number = _descended(path)
     except OSError as error:
@@ -221,31 +227,31 @@ def _descended(path: str) -> int:
     return number
 
 
-def _guard(path: str) -> None:
-    """Refuse a folder that can be no cache by its place."""
+def guard(path: str, what: str = "a cache") -> None:
+    """Refuse a folder that can be no cache, or nothing else that BranchLab makes, by its place."""
     if not path.startswith("/") or "\0" in path or os.path.normpath(path) != path.rstrip("/") or path == "//":
-        raise _refused(path, "it must be an absolute path without '.' or '..'")
+        raise _refused(path, "it must be an absolute path without '.' or '..'", what)
     path = path.rstrip("/")
     if path in FORBIDDEN or path.count("/") < 2:
-        raise _refused(path, "it is a folder of the system")
+        raise _refused(path, "it is a folder of the system", what)
     if any((path + "/").startswith(above + "/") for above in FORBIDDEN_BELOW + STATE_BELOW):
-        raise _refused(path, "it is a folder of the system")
+        raise _refused(path, "it is a folder of the system", what)
     if SECRETS & set(path.split("/")):
-        raise _refused(path, "it is below a folder of keys")
+        raise _refused(path, "it is below a folder of keys", what)
     if os.path.dirname(path) in HOMES:
-        raise _refused(path, "it is a home folder")
+        raise _refused(path, "it is a home folder", what)
     if any(home == path or home.startswith(path + "/") for home in _homes()):
-        raise _refused(path, "it is a home folder, or holds one")
+        raise _refused(path, "it is a home folder, or holds one", what)
     mounted = mount_points(_text("/proc/self/mountinfo"))
     if os.path.ismount(path) or path in mounted:
-        raise _refused(path, "it is the root of a mounted file system")
+        raise _refused(path, "it is the root of a mounted file system", what)
     below = sorted(point for point in mounted if point.startswith(path + "/"))
     if below:
-        raise _refused(path, "something else is mounted in it, at %s" % below[0])
+        raise _refused(path, "something else is mounted in it, at %s" % below[0], what)
 
 
-def _refused(path: str, why: str) -> protocol.Refused:
-    return protocol.Refused("denied", "%r is not taken for a cache: %s" % (path, why), "to open it")
+def _refused(path: str, why: str, what: str = "a cache") -> protocol.Refused:
+    return protocol.Refused("denied", "%r is not taken for %s: %s" % (path, what, why), "to open it")
 
 
 def _homes() -> List[str]:

@@ -7,9 +7,10 @@ anything, only where somebody has said so in the folder too (`MAY`). Links and o
 
 import os
 import stat
+from functools import partial
 from typing import Any, Callable, Dict, List, Optional, Set
 
-from ssh_agents import cache_folder, protocol, system
+from ssh_agents import cache_folder, cache_paths, protocol, system
 from ssh_agents.cache_folder import Where
 
 MAY = ".branchlab-may-purge"
@@ -18,7 +19,7 @@ MAY = ".branchlab-may-purge"
 
 def listed(args: Dict[str, Any], call: protocol.Call, tell: Callable[[str, int, int], None]) -> int:
     """Tell each file: its path below the root, its bytes, 1. Returns 0: all are read."""
-    _walked(args, call, lambda folder, name, path, length: tell(path, length, 1))
+    _walked(args, call, lambda path, length, delete: tell(path, length, 1))
     return 0
 
 
@@ -28,8 +29,8 @@ def purged(
     """Delete the files of these paths, or all (None), and tell each. Folders stay."""
     paths: Optional[Set[str]] = None if wanted is None else set(wanted)
 
-    def one(folder: int, name: str, path: str, length: int) -> None:
-        if (paths is None or path in paths) and cache_folder.unlinked(folder, name):
+    def one(path: str, length: int, delete: Callable[[], bool]) -> None:
+        if (paths is None or path in paths) and delete():
             tell(path, length)
 
     _walked(args, call, one)
@@ -41,11 +42,18 @@ def path_of(where: Where, name: str) -> str:
     return raw.decode("utf-8", "backslashreplace")
 
 
-def _walked(args: Dict[str, Any], call: protocol.Call, one: Callable[[int, str, str, int], None]) -> None:
+One = Callable[[str, int, Callable[[], bool]], None]
+"""Told of a file: its path, its bytes, and how it is deleted."""
+
+
+def _walked(args: Dict[str, Any], call: protocol.Call, one: One) -> None:
     if not protocol.need(args, "owns", bool, False):
         raise protocol.Refused(
             "bad-request", "a cache of this kind is looked at only where owns says that all in it may go"
         )
+    if not cache_folder.by_descriptor():
+        _walked_by_path(args, call, one)
+        return
 
     def seen(folder: int, where: Where, names: List[str]) -> List[str]:
         inner = []
@@ -57,7 +65,8 @@ def _walked(args: Dict[str, Any], call: protocol.Call, one: Callable[[int, str, 
             if stat.S_ISDIR(found.st_mode):
                 inner.append(name)
             elif stat.S_ISREG(found.st_mode) and not name.startswith(".branchlab"):
-                one(folder, name, path_of(where, name), found.st_size)
+                delete = partial(cache_folder.unlinked, folder, name)
+                one(path_of(where, name), found.st_size, delete)
         return inner
 
     with cache_folder.root(args) as root:
@@ -69,3 +78,18 @@ def _walked(args: Dict[str, Any], call: protocol.Call, one: Callable[[int, str, 
                 "to look for the file",
             )
         cache_folder.walk(root, call, seen, lambda where, name: None)
+
+
+def _walked_by_path(args: Dict[str, Any], call: protocol.Call, one: One) -> None:
+    path = protocol.need(args, "folder", str)
+    root = cache_paths.root(path)
+    # Who logs in there may be an administrator, which is as much as root, and cannot be told for sure.
+    if not os.path.isfile(os.path.join(root.path, MAY)):
+        text = "make a file %s in %s if all in it may go: on this system it is asked of everybody"
+        raise protocol.Refused("denied", text % (MAY, path), "to look for the file")
+
+    def seen(file: cache_paths.File) -> None:
+        if not file.name.startswith(".branchlab"):
+            one(path_of(file.where, file.name), file.length, partial(cache_paths.deleted, file))
+
+    cache_paths.walk(root, call, seen)

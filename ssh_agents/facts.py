@@ -12,7 +12,8 @@ from typing import Any, Dict, List, Optional, Tuple
 from ssh_agents import protocol
 
 TOOLS: Dict[str, Tuple[str, ...]] = {
-    "svn": ("--version", "--quiet"),
+    # Else it would make ~/.subversion, and to ask is to change nothing.
+    "svn": ("--version", "--quiet", "--config-dir", "/dev/null/none"),
     "svnadmin": ("--version", "--quiet"),
     "svnserve": ("--version", "--quiet"),
     "apache2": ("-v",),
@@ -230,7 +231,10 @@ def _version(name: str) -> Optional[str]:
     except (OSError, subprocess.TimeoutExpired) as error:
         print("facts: %s: %s" % (program, error), file=sys.stderr)
         return None
-    return first_line(ended.stdout.decode("utf-8", "replace")) or "there, but silent"
+    said = [
+        line for line in ended.stdout.decode("utf-8", "replace").splitlines() if ": warning: " not in line
+    ]
+    return first_line("\n".join(said)) or "there, but silent"
 
 
 def _addresses() -> List[str]:

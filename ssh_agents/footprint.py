@@ -11,9 +11,15 @@ import shutil
 import stat
 from typing import Any, Callable, Dict, Iterator, List, Tuple
 
-from ssh_agents import files, grounds, installed, lease, private, protocol, service_asked, system
+from ssh_agents import files, grounds, installed, lease, packages, private, protocol, service_asked, system
 
 _KEPT_AGENT = re.compile(r"agent-[0-9a-f]{64}\.py(\.[0-9]+)?")
+
+MADE_ABOVE = "made-cache"
+"""Beside the kept agent, where the folder above had to be made for it: see lab.agents.bundling."""
+_POLICY = "left by an install that was cut off: it keeps packages from starting their services"
+INSTALLED = "the copy of the agent that an administrator put there"
+SERVICE, CACHE = "a service of BranchLab's own", "the cache of BranchLab's own proxy"
 
 Removal = Tuple[str, str, Callable[[], None]]
 """A path that is there, what it is, and how it is removed."""
@@ -37,13 +43,20 @@ def roots(args: Dict[str, Any], call: protocol.Call) -> Dict[str, Any]:
     """Verb `footprint` of the privileged agent: the same for `services` and `caches` (folders), and for root."""
     there = {path for path, _, _ in _roots(args)}
     entries = [_entry(path, what, path in there) for path, what in _asked(args)]
+    for entry in entries:
+        # Somebody else's, which no service or cache of ours can be made in.
+        entry["taken"] = not entry["there"] and os.path.lexists(entry["path"])
     sessions = private.folder()
     entries.append(
         _entry(sessions, "leases and how to undo them, while a run goes on", bool(os.listdir(sessions)))
     )
     for name in installed.names():
         path = os.path.join(installed.FOLDER, name)
-        entries.append(_entry(path, "the installed agent", path in there))
+        entries.append(_entry(path, INSTALLED, path in there))
+    if installed.empty():
+        entries.append(_entry(installed.FOLDER, "the folder of installed agents, empty", True))
+    if packages.policy_left():
+        entries.append(_entry(packages.POLICY, _POLICY, True))
     return {"entries": entries}
 
 
@@ -56,8 +69,25 @@ def forget_users(args: Dict[str, Any], call: protocol.Call) -> Dict[str, Any]:
 
 
 def forget_roots(args: Dict[str, Any], call: protocol.Call) -> Dict[str, Any]:
-    """Verb `forget` of the privileged agent: the same for `services`, `caches` and root. Idempotent."""
-    return _forgotten(_roots(args))
+    """Verb `forget` of the privileged agent: the same for `services`, `caches` and root. Idempotent.
+
+    `left` names those of the folders that are there and were not made here, as far as root wrote it down.
+    """
+    word = _forgotten(_roots(args))
+    for path, _ in _asked(args):
+        grounds.forgotten(path)
+    word["left"] = ["%s (%s)" % (path, why) for path, why in _others(args)]
+    return word
+
+
+def _others(args: Dict[str, Any]) -> Iterator[Tuple[str, str]]:
+    for path, what in _asked(args):
+        if os.path.lexists(path) and not _made_here(path, what):
+            yield path, "it is there, and BranchLab has not written down that it made it"
+
+
+def _made_here(path: str, what: str) -> bool:
+    return grounds.is_our_cache(path) if what is CACHE else grounds.known(path) is not None
 
 
 def _forgotten(found: Iterator[Removal]) -> Dict[str, Any]:
@@ -111,8 +141,24 @@ def _users() -> Iterator[Removal]:
     for name in _kept_agents():
         path = os.path.join(folder, name)
         yield path, "the agent", functools.partial(_unlinked, path)
+    note = os.path.join(folder, MADE_ABOVE)
+    if _mine(note, stat.S_ISREG):
+        yield (
+            os.path.dirname(folder),
+            "made for the agent, if it is empty now",
+            functools.partial(_above_too, note),
+        )
     for path in files.there():
         yield path, "a scratch folder", functools.partial(_emptied, path)
+
+
+def _above_too(note: str) -> None:
+    """The user's folder of caches goes as well, where it was made for the agent and has nothing else in it."""
+    folder = os.path.dirname(note)
+    os.unlink(note)
+    for path in (folder, os.path.dirname(folder)):
+        with contextlib.suppress(OSError):
+            os.rmdir(path)
 
 
 def _kept_agents() -> List[str]:
@@ -129,10 +175,7 @@ def _kept_agents() -> List[str]:
 
 def _asked(args: Dict[str, Any]) -> List[Tuple[str, str]]:
     checked = []
-    for name, what in (
-        ("services", "a service of BranchLab's own"),
-        ("caches", "the cache of BranchLab's own proxy"),
-    ):
+    for name, what in (("services", SERVICE), ("caches", CACHE)):
         for path in protocol.need_strings(args, name, []):
             checked.append((service_asked.absolute({"folder": path}, "folder"), what))
     return checked
@@ -140,21 +183,30 @@ def _asked(args: Dict[str, Any]) -> List[Tuple[str, str]]:
 
 def _roots(args: Dict[str, Any]) -> Iterator[Removal]:
     for path, what in _asked(args):
-        cache = "cache" in what
-        if not os.path.isfile(os.path.join(path, grounds.CACHE_MARK if cache else grounds.MARK)):
-            continue
-        yield path, what, functools.partial(_taken_away, path, cache)
+        if _made_here(path, what):
+            yield path, what, functools.partial(_taken_away, path, what is CACHE)
     if system.user() == 0:
+        if packages.policy_left():
+            yield packages.POLICY, _POLICY, _policy_off
         for name in installed.names():
             path = os.path.join(installed.FOLDER, name)
-            yield path, "the installed agent", functools.partial(_unlinked, path)
+            yield path, INSTALLED, functools.partial(_unlinked, path)
+        if installed.empty():
+            yield (
+                installed.FOLDER,
+                "the folder of installed agents",
+                functools.partial(os.rmdir, installed.FOLDER),
+            )
+
+
+def _policy_off() -> None:
+    packages.policy_off()
 
 
 def _taken_away(path: str, cache: bool) -> None:
     (grounds.remove_cache if cache else grounds.remove)(path)
     if os.path.lexists(path):
         raise protocol.Refused("failed", "it is still there", path)
-    _drop_ours(os.path.dirname(path))
 
 
 def _drop_ours(folder: str) -> None:

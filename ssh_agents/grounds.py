@@ -1,11 +1,13 @@
 """Folders for services: made where nobody can exchange them, handed to the service's user, removed whole."""
 
+import contextlib
+import json
 import os
-import secrets
 import shutil
 import stat
-from typing import List, NamedTuple, Optional
+from typing import Any, Dict, List, NamedTuple, Optional
 
+from ssh_agents import cache_folder, files, made, system
 from ssh_agents.protocol import Refused
 
 MARK = ".branchlab-service"
@@ -34,70 +36,244 @@ class User(NamedTuple):
             return str(self.gid)
 
 
-def make_folder(folder: str) -> None:
-    """Make a service's folder, empty; one that a service left is made anew."""
-    if os.geteuid() == 0:
-        refuse_shared_way(folder)
+def cleared(folder: str) -> None:
+    """Remove what a service left in its folder, so that it can be made anew. Refuses any other folder that is there.
+
+    Also an empty one: it is somebody's, and who removes it at the end, or changes its owner, takes it away.
+    """
+    if not os.path.lexists(folder):
+        return
+    if os.path.islink(folder) or not os.path.isdir(folder):
+        raise Refused("bad-request", "%s is no folder" % folder)
+    if known(folder) is None:
+        raise Refused(
+            "bad-request", "%s is there already and was not made for a service" % folder, _OTHER % folder
+        )
+    remove(folder)
+
+
+def planned(folder: str, data: str, cache: bool) -> made.About:
+    """What root or the user would make and change for a service in `folder` with its `data`, for the promise.
+
+    {parents, opened, given, kept, cache}: see `made.About`; `kept` is the cache that stays when the service ends,
+    empty; `cache` the same where it is made for this service.
+    Refuses before anything is touched.
+    """
+    for path, what in (
+        (folder, "a service's folder"),
+        (data, "a cache" if cache else "a repository to serve"),
+    ):
+        if not path.startswith("/dev/shm/"):  # noqa: S108 - it may hold a service, and is no folder of the system
+            cache_folder.guard(path, what)
+        if (path + "/").startswith(made.FOLDER + "/"):
+            raise Refused("denied", "%s is where BranchLab writes down what it made" % path)
+    if system.user() == 0:
+        for path in [folder] + ([data] if cache else []):
+            refuse_shared_way(path)
+    within = data.startswith(folder + "/")
+    if cache and not within and os.path.lexists(data):
+        _refuse_others_cache(data)
+    new = cache and not within and not os.path.lexists(data)
+    about: made.About = {"parents": _missing([folder] + ([data] if new else [])), "opened": [], "given": []}
+    about["cache"] = data if new else ""
+    about["kept"] = data if cache and not within else ""
+    if system.user() == 0:
+        user = _owner(data)
+        about["opened"] = _barred([folder, data], user)
+        if not cache and os.lstat(data).st_uid == 0:
+            refuse_shared_way(data)
+            seen = os.lstat(data)
+            about["given"] = [data, seen.st_uid, seen.st_gid, user.uid]
+    return about
+
+
+def _refuse_others_cache(data: str) -> None:
+    if os.path.islink(data) or not os.path.isdir(data):
+        raise Refused("bad-request", "%s is a link or a file" % data)
+    if not is_our_cache(data):
+        text = "%s is there already, and is none of BranchLab's caches on this host"
+        raise Refused("bad-request", text % data, _OTHER % data)
+
+
+_OTHER = "name a folder that is not there yet, such as %s/branchlab"
+
+
+def _missing(paths: List[str]) -> List[str]:
+    """The folders above these that have to be made, from the top."""
+    return sorted({place for path in paths for place in _above(path) if not os.path.lexists(place)})
+
+
+def _barred(paths: List[str], user: "User") -> List[List[Any]]:
+    """Which of our private folders have to be opened, or were opened for another service; as they were before."""
+    before = {one[0]: one for other in made.every() for one in other.get("opened", [])}
+    found: Dict[str, List[Any]] = {}
+    for path in paths:
+        for place in _above(path):
+            if place in before:
+                found[place] = before[place]
+            elif os.path.lexists(place) and not _passes(os.stat(place), user):
+                _refuse_bar(place, path, user)
+                seen = os.lstat(place)
+                found[place] = [place, seen.st_uid, seen.st_gid, stat.S_IMODE(seen.st_mode)]
+    return list(found.values())
+
+
+def make_folder(folder: str, about: Optional[made.About] = None) -> None:
+    """Make a service's folder, empty; one that a service left is made anew. `about`: what was planned for it."""
+    cleared(folder)
+    about = {"parents": _missing([folder]), **(about or {}), "path": folder, "what": "service"}
+    _made(folder, MARK, about, "the service's folder")
+
+
+def make_cache(folder: str, about: Optional[made.About] = None) -> None:
+    """Make the cache's folder, or take one that was made here; refuse any other."""
     if os.path.lexists(folder):
-        if os.path.islink(folder) or not os.path.isdir(folder):
-            raise Refused("bad-request", "%s is no folder" % folder)
-        if os.listdir(folder) and not os.path.exists(os.path.join(folder, MARK)):
-            raise Refused("bad-request", "%s is not empty and was not made for a service" % folder)
-        remove(folder)
-    try:
-        os.makedirs(folder, mode=0o700, exist_ok=True)
-        os.chmod(folder, 0o700)
-        if os.geteuid() == 0:
-            # Again, and the folder itself too: it, or one on the way to it, may have come since the first look.
-            refuse_shared_way(os.path.join(folder, MARK))
-        write(os.path.join(folder, MARK), "made by BranchLab; goes when the service is stopped\n")
-        os.mkdir(os.path.join(folder, "run"))
-    except OSError as error:
-        raise Refused("denied", "the service's folder could not be made: %s" % error, folder) from None
+        if system.user() == 0:
+            refuse_shared_way(folder)
+        _refuse_others_cache(folder)
+        about = made.record(folder) if system.user() == 0 else None
+        if about is not None:
+            made.noted({**about, **made.here()})
+        return
+    parents = _missing([folder]) if about is None else about["parents"]
+    _made(folder, CACHE_MARK, {"path": folder, "what": "cache", "parents": parents}, "the cache's folder")
 
 
-def make_cache(folder: str) -> None:
-    """Make the cache's folder, or take one that was made here; refuse any other that is not empty."""
-    if os.geteuid() == 0:
-        refuse_shared_way(folder)
+def _made(folder: str, mark: str, about: made.About, what: str) -> None:
+    """A new folder with its mark; by root written down before."""
+    root, about = system.user() == 0, {**about, **made.here()}
     try:
-        os.makedirs(folder, mode=0o700, exist_ok=True)
-        if os.listdir(folder) and not os.path.exists(os.path.join(folder, CACHE_MARK)):
-            raise Refused("bad-request", "%s is not empty and none of BranchLab's caches" % folder)
-        write(os.path.join(folder, CACHE_MARK), "a cache made by BranchLab\n")
-    except OSError as error:
-        raise Refused("denied", "the cache's folder could not be made: %s" % error, folder) from None
+        if root:
+            made.noted(about)
+        number = made.opened(folder, make=True)
+        try:
+            if mark == MARK:
+                os.mkdir("run", dir_fd=number)
+            made.write_in(number, mark, json.dumps({"made by": "BranchLab", **about}) + "\n")
+        finally:
+            os.close(number)
+    except BaseException as error:
+        if root and not os.path.lexists(folder):
+            made.struck(folder)
+        if isinstance(error, OSError):
+            raise Refused("denied", "%s could not be made: %s" % (what, error), folder) from None
+        raise
+
+
+def known(folder: str) -> Optional[made.About]:
+    """What was written down when a service's folder was made here; None for any folder that is not one."""
+    return _known(folder, MARK)
+
+
+def is_our_cache(folder: str) -> bool:
+    """True for a cache that was made here."""
+    return _known(folder, CACHE_MARK) is not None
+
+
+def _known(folder: str, mark: str) -> Optional[made.About]:
+    if not os.path.isabs(folder) or os.path.islink(folder):
+        return None
+    path = os.path.join(folder, mark)
+    if not os.path.isfile(path) or os.path.islink(path):
+        return None
+    if system.user() == 0:
+        about = made.record(folder)
+        return (
+            about if about and about.get("what") == ("cache" if mark == CACHE_MARK else "service") else None
+        )
+    try:
+        with open(path, encoding="utf-8") as file:
+            found = json.load(file)
+    except (OSError, ValueError):
+        found = {}
+    return found if isinstance(found, dict) else {}
 
 
 def write(path: str, text: str, mode: int = 0o644) -> None:
     """Write a file under a new name, then rename it, so that nothing is ever written through a link."""
-    new = "%s.%s" % (path, secrets.token_hex(4))
-    handle = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, mode)
-    with os.fdopen(handle, "w", encoding="utf-8") as file:
-        file.write(text)
-    os.rename(new, path)
+    folder = made.opened(os.path.dirname(path))
+    try:
+        made.write_in(folder, os.path.basename(path), text, mode)
+    finally:
+        os.close(folder)
 
 
-def remove(folder: str) -> None:
-    """Remove a service's folder with all that is in it. Anything else is left alone. Idempotent."""
-    if os.path.isabs(folder) and not os.path.islink(folder) and os.path.exists(os.path.join(folder, MARK)):
+def remove(folder: str, promised: Optional[made.About] = None) -> None:
+    """Remove a service's folder with all that is in it, and what was made and changed on the way there.
+
+    `promised`: what a promise says of it, which only its writer could write. Anything else is left alone. Idempotent.
+    """
+    root = system.user() == 0
+    about = promised or known(folder) or (made.record(folder) if root else None)
+    if about is None or not os.path.isabs(folder):
+        return
+    marked = os.path.isfile(os.path.join(folder, MARK)) and not os.path.islink(folder)
+    if marked:
         refuse_unless_ours(folder)
         shutil.rmtree(folder, ignore_errors=True)
+    if root and not (marked and os.path.lexists(folder)):
+        made.struck(folder)
+    made.given_back({**about, "path": folder})
 
 
 def remove_cache(folder: str) -> bool:
     """Remove a cache that was made here, with all that is in it. False, and left alone, if it is none of ours."""
-    if os.path.islink(folder) or not os.path.isfile(os.path.join(folder, CACHE_MARK)):
+    about = _known(folder, CACHE_MARK)
+    if about is None:
         return False
-    if os.geteuid() == 0:
+    if system.user() == 0:
         refuse_shared_way(folder)
     shutil.rmtree(folder)
+    if system.user() == 0:
+        made.struck(folder)
+    made.given_back({**about, "path": folder})
     return True
+
+
+def forgotten(folder: str) -> None:
+    """Root: what was written down of a folder that somebody has removed by hand, and what was made for it, goes."""
+    about = made.record(folder) if system.user() == 0 and not os.path.lexists(folder) else None
+    if about is not None:
+        made.struck(folder)
+        made.given_back(about)
+
+
+def full() -> List[str]:
+    """Root: the caches of our own proxies on this host in which something is."""
+    here = made.here()
+    mine = [
+        one["path"]
+        for one in made.every()
+        # Of another network it may be another host's, whose proxy works.
+        if one.get("what") == "cache"
+        and (one.get("boot_id") != here["boot_id"] or one.get("net") == here["net"])
+    ]
+    return [path for path in mine if is_our_cache(path) and os.listdir(path) != [CACHE_MARK]]
+
+
+def emptied(folder: str) -> int:
+    """Take out of a cache that was made here all that is in it; how many files. Nothing of any other folder."""
+    if not is_our_cache(folder):
+        return 0
+    if system.user() == 0:
+        refuse_shared_way(folder)
+    count = 0
+    for entry in list(os.scandir(folder)):
+        if entry.name == CACHE_MARK:
+            continue
+        if entry.is_dir(follow_symlinks=False):
+            count += sum(len(files) for _, _, files in os.walk(entry.path))
+            shutil.rmtree(entry.path, ignore_errors=True)
+        else:
+            with contextlib.suppress(OSError):
+                os.unlink(entry.path)
+                count += 1
+    return count
 
 
 def refuse_unless_ours(folder: str) -> None:
     """As root, refuse a service's folder that is not root's own, or that somebody else could exchange."""
-    if os.geteuid() != 0 or not os.path.lexists(folder):
+    if system.user() != 0 or not os.path.lexists(folder):
         return
     refuse_shared_way(folder)
     seen = os.lstat(folder)
@@ -109,7 +285,7 @@ def invoker() -> Optional[int]:
     """Whose rights were raised to root's, by sudo or doas; None where nobody's were."""
     import pwd  # absent on Windows, where this module is loaded too
 
-    if os.geteuid() != 0:
+    if system.user() != 0:
         return None
     number, name = os.environ.get("SUDO_UID", ""), os.environ.get("DOAS_USER", "")
     if number.isdigit():
@@ -151,11 +327,12 @@ def refuse_shared_way(path: str) -> None:
 
 def hand_over(folder: str, data: str) -> Optional[User]:
     """As root: find whom the service runs as and give it `data`, with a way there. None for anybody else."""
-    if os.geteuid() != 0:
+    if system.user() != 0:
         return None
     user = _owner(data)
     if os.lstat(data).st_uid == 0:
-        _give(data, user)
+        refuse_shared_way(data)
+        made.handed(data, (0,), user.uid, user.gid)
     for path in (folder, data):
         _let_pass(path, user)
     return user
@@ -174,7 +351,7 @@ def _owner(data: str) -> User:
     """The owner of the data, since then nothing need change hands; where that is root, the usual user."""
     import pwd  # absent on Windows, where this module is loaded too
 
-    uid = os.lstat(data).st_uid
+    uid = os.lstat(data).st_uid if os.path.lexists(data) else 0
     try:
         found = pwd.getpwuid(uid) if uid else None
     except KeyError:
@@ -189,40 +366,43 @@ def _owner(data: str) -> User:
     return User(found.pw_name, found.pw_uid, found.pw_gid)
 
 
-def _give(data: str, user: User) -> None:
-    """Give a tree of root's to the service's user. Links are not followed."""
-    refuse_shared_way(data)
-    os.chown(data, user.uid, user.gid, follow_symlinks=False)
-    for place, folders, files in os.walk(data):
-        for name in folders + files:
-            os.chown(os.path.join(place, name), user.uid, user.gid, follow_symlinks=False)
-
-
 def _let_pass(path: str, user: User) -> None:
     """Let the service's user pass BranchLab's private folders; refuse where another one bars the way."""
     for place in [*_above(path), path]:
-        seen = os.stat(place)
-        if (
-            seen.st_mode & 0o001
-            or seen.st_uid == user.uid
-            or (seen.st_gid == user.gid and seen.st_mode & 0o010)
-        ):
+        if _passes(os.stat(place), user):
             continue
-        if seen.st_uid != 0 or not _ours(place):
+        if place != path:
+            _refuse_bar(place, path, user)
+        try:
+            number = made.opened(place)
+        except OSError as error:
             raise Refused(
-                "denied",
-                "%s bars %s, whom the service runs as, from %s" % (place, user.name, path),
-                "chmod o+x %s, or another folder, helps" % place,
-            )
-        # Also not through a link, which would open what it points at.
-        refuse_shared_way(place)
-        if not stat.S_ISDIR(os.lstat(place).st_mode):
-            raise Refused("denied", "%s on the way to %s is a link" % (place, path))
-        os.chown(place, -1, user.gid)
-        os.chmod(place, stat.S_IMODE(seen.st_mode) | 0o010)  # noqa: S103 - to pass, not to look
+                "denied", "%s: %s" % (place, error.strerror), "to let %s pass" % user.name
+            ) from None
+        try:
+            mode = stat.S_IMODE(os.fstat(number).st_mode)
+            os.fchown(number, -1, user.gid)
+            os.fchmod(number, mode | 0o010)  # to pass, not to look
+        finally:
+            os.close(number)
 
 
-def _ours(folder: str) -> bool:
-    return "branchlab" in os.path.basename(folder) or any(
-        name.startswith(".branchlab") for name in os.listdir(folder)
+def _passes(seen: os.stat_result, user: User) -> bool:
+    return bool(
+        seen.st_mode & 0o001 or seen.st_uid == user.uid or (seen.st_gid == user.gid and seen.st_mode & 0o010)
     )
+
+
+def _refuse_bar(place: str, path: str, user: User) -> None:
+    """Only a folder that is called after BranchLab is opened, or a scratch folder of it in one of its own: another
+    one's mode is its owner's word."""
+    above, name = os.path.split(place)
+    scratch = os.path.basename(above) == "branchlab-%s" % files.me() and os.path.isfile(
+        os.path.join(place, files.MARK)
+    )
+    if os.lstat(place).st_uid != 0 or not ("branchlab" in name or scratch):
+        raise Refused(
+            "denied",
+            "%s bars %s, whom the service runs as, from %s" % (place, user.name, path),
+            "chmod o+x %s, or another folder, helps" % place,
+        )

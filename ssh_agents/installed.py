@@ -9,7 +9,7 @@ import os
 import re
 import shutil
 import stat
-from typing import Any, Dict, List, Tuple
+from typing import Any, Dict, List, Optional, Tuple
 
 from ssh_agents import protocol, tool
 
@@ -17,27 +17,61 @@ FOLDER = "/usr/local/lib/branchlab"
 NAME = re.compile(r"agent-([0-9a-f]{64})\.py")
 _PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 _LARGEST = 1 << 24
+_ROOT = (0,)
 
 
 def look(args: Dict[str, Any], call: protocol.Call) -> Dict[str, Any]:
     """Verb `installed`: the copy with this `digest`, as the user sees it. Changes nothing.
 
     `state` is right, absent, changed (another text under this name) or unsafe (`reason`: somebody else than
-    root could exchange it); `python` is where an administrator's PATH has python3; `others` are the names of
-    copies of other versions.
+    root could exchange it); `python` is the first python3 of an administrator's PATH that nobody but root could
+    exchange (null if there is none; `python_reason`: why those before it, or all, are none); `others` are the
+    names of copies of other versions; `folder` is true where their folder is there.
     """
     digest = protocol.need(args, "digest", str)
     if not re.fullmatch(r"[0-9a-f]{64}", digest):
         raise protocol.Refused("bad-request", "not a digest: %r" % digest)
     path = os.path.join(FOLDER, "agent-%s.py" % digest)
     state, reason = _state(path, digest)
+    python, why = _python()
     return {
         "path": path,
-        "python": shutil.which("python3", path=_PATH),
+        "python": python,
+        "python_reason": why,
         "state": state,
         "reason": reason,
         "others": [name for name in names() if name != os.path.basename(path)],
+        "folder": os.path.isdir(FOLDER),
     }
+
+
+def _python() -> Tuple[Optional[str], str]:
+    """A rule that lets root run what a user could exchange would give that user everything."""
+    reasons: List[str] = []
+    for folder in _PATH.split(":"):
+        found = shutil.which("python3", path=folder)
+        if found is None:
+            continue
+        # Both the name, whatever it leads to, and what it leads to.
+        named = os.path.join(os.path.realpath(folder), "python3")
+        reason = _exchanged_on_the_way(named)
+        if not reason:
+            return found, "; ".join(reasons)
+        reasons.append("%s is not to be trusted: %s" % (found, reason))
+    return None, "; ".join(reasons)
+
+
+def _exchanged_on_the_way(path: str) -> str:
+    """Why somebody else than root could exchange what this path leads to, link by link; empty if nobody can."""
+    for _ in range(40):
+        reason = tool.open_to_others(os.path.dirname(path), _ROOT)
+        if reason:
+            return reason
+        if not os.path.islink(path):
+            return tool.open_to_others(path, _ROOT)
+        target = os.path.join(os.path.dirname(path), os.readlink(path))
+        path = os.path.join(os.path.realpath(os.path.dirname(target)), os.path.basename(target))
+    return "too many links"
 
 
 def names() -> List[str]:
@@ -48,6 +82,14 @@ def names() -> List[str]:
         return []
 
 
+def empty() -> bool:
+    """True if the folder of copies is there, and nothing is in it."""
+    try:
+        return os.listdir(FOLDER) == [] and not os.path.islink(FOLDER)
+    except OSError:
+        return False
+
+
 def _state(path: str, digest: str) -> Tuple[str, str]:
     try:
         seen = os.lstat(path)
@@ -55,7 +97,7 @@ def _state(path: str, digest: str) -> Tuple[str, str]:
         return "absent", ""
     except OSError as error:
         return "unsafe", "%s: %s" % (path, error.strerror)
-    reason = tool.open_to_others(path)
+    reason = tool.open_to_others(path, _ROOT)
     if not reason and not stat.S_ISREG(seen.st_mode):
         reason = "%s is no file" % path
     if not reason and seen.st_uid != 0:

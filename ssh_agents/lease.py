@@ -14,7 +14,8 @@ import json
 import os
 import shutil
 import subprocess
-from typing import Any, Callable, Dict, Iterator, List, Optional, Tuple
+import time
+from typing import Any, Callable, Dict, Iterator, List, Optional, Sequence, Tuple
 
 from ssh_agents import clock, private, system, tool
 
@@ -24,6 +25,9 @@ Tell = Callable[[Dict[str, Any], str], None]
 """Told of an entry that was taken back, and of its undo's words."""
 
 PREFIX = "lease-"
+LATE_S, LONGEST_S = 1.0, 10.0
+"""Who has a turn may be stopped for ever: past the deadline it is waited for so long, and so long at all."""
+_POLL_S = 0.01
 
 
 def now() -> float:
@@ -117,7 +121,7 @@ class Lease:
     def agent_lives(self) -> bool:
         """True while the agent that opened it runs."""
         try:
-            handle = os.open(self.path("held"), os.O_RDWR)
+            handle = _opened(self.path("held"))
         except OSError:
             return False
         try:
@@ -129,23 +133,36 @@ class Lease:
         return False
 
     @property
+    def lasts(self) -> bool:
+        """True while what is promised under it stays: renewed in time, and nobody took anything back."""
+        return not self.gone and not self.lapsed and self.left_s() > 0
+
+    @property
     def alive(self) -> bool:
         """True while its agent runs and renews it."""
-        return not self.gone and not self.lapsed and self.left_s() > 0 and self.agent_lives()
+        return self.lasts and self.agent_lives()
 
     @contextlib.contextmanager
     def turn(self) -> Iterator[None]:
-        """Nobody else promises, renews or undoes meanwhile."""
+        """Nobody else promises, renews or undoes meanwhile, unless whoever has the turn hangs (see `LATE_S`).
+
+        So who promised or changed anything asks once more whether the lease lasts, and undoing twice does no harm.
+        """
         try:
-            handle = os.open(self.path("turn"), os.O_RDWR)  # never made here: the folder may be going
+            handle = _opened(self.path("turn"))  # never made here: the folder may be going
         except FileNotFoundError:
             yield  # the folder is gone, and with it what there was to guard
             return
         try:
-            system.lock(handle)
+            locked(handle, lambda: self.left_s() <= 0)
             yield
         finally:
             os.close(handle)
+
+    def lapse(self) -> None:
+        """Say that undoing begins. Where that cannot be written (no room, read-only), undoing begins all the same."""
+        with contextlib.suppress(OSError):
+            os.close(os.open(self.path("lapsed"), os.O_WRONLY | os.O_CREAT, 0o600))
 
     def entries(self) -> List[Tuple[str, Dict[str, Any]]]:
         """Promises by name, oldest first."""
@@ -174,19 +191,25 @@ class Lease:
         return name
 
     def strike(self, name: str) -> None:
-        """Strike a promise out; nothing happens if it is not there."""
+        """Strike a promise out; nothing happens if it is not there, or cannot be: it is undone once more then."""
         if name.isdigit():
-            with contextlib.suppress(FileNotFoundError):
+            with contextlib.suppress(OSError):
                 os.unlink(self.path(name + ".json"))
 
-    def undo(self, how: Undo, tell: Tell) -> Tuple[List[str], List[str]]:
+    def undo(
+        self, how: Undo, tell: Tell, remembered: Sequence[Dict[str, Any]] = ()
+    ) -> Tuple[List[str], List[str]]:
         """Take every promise back, newest first; what was taken back, and what could not be.
 
-        `tell` is called for each with what its undo said (nothing: there was nothing left to take back).
+        Those on disk, and before them those `remembered` that are not there any more. `tell` is called for each
+        with what its undo said (nothing: there was nothing left to take back).
         """
         done: List[str] = []
         failed: List[str] = []
-        for name, entry in reversed(self.entries()):
+        there = self.entries()
+        on_disk = [entry for _, entry in there]
+        lost = [("", entry) for entry in remembered if entry not in on_disk]
+        for name, entry in reversed(lost + there):
             kind = str(entry.get("kind"))
             try:
                 said = how[kind](entry)
@@ -225,15 +248,41 @@ def everywhere() -> List[Lease]:
     return [lease for lease in found if lease.about()]
 
 
+def locked(handle: int, late: Callable[[], bool] = lambda: False) -> bool:
+    """Lock an open file; False where that took too long: for `LATE_S` while it is `late`, for `LONGEST_S` at all."""
+    waited = past = 0.0
+    while waited < LONGEST_S and past < LATE_S:
+        try:
+            system.lock(handle, wait=False)
+        except OSError:
+            # Counted, not looked up: who was stopped meanwhile has not waited.
+            time.sleep(_POLL_S)
+            waited += _POLL_S
+            past += _POLL_S if late() else 0.0
+        else:
+            return True
+    return False
+
+
+def _opened(path: str) -> int:
+    """A file to be locked; also where its file system has become read-only."""
+    try:
+        return os.open(path, os.O_RDWR)
+    except FileNotFoundError:
+        raise
+    except OSError:
+        return os.open(path, os.O_RDONLY)
+
+
 @contextlib.contextmanager
 def gate() -> Iterator[None]:
-    """No other session of this user looks who is there, or comes, meanwhile."""
+    """No other session of this user looks who is there, or comes, meanwhile, unless one of them hangs."""
     if system.POSIX:
         handle = os.open(private.folder(), os.O_RDONLY)
     else:
         handle = os.open(os.path.join(private.folder(), "gate"), os.O_RDWR | os.O_CREAT)
     try:
-        system.lock(handle)
+        locked(handle)
         yield
     finally:
         os.close(handle)

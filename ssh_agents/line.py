@@ -151,20 +151,24 @@ def lift(args: Dict[str, Any], call: protocol.Call) -> Dict[str, Any]:
 
 
 def where() -> str:
-    """On which devices there is a line, or any part of one; empty without one. Changes nothing."""
+    """On which devices there is a line, any part of one, or not yet again what stood there before; empty without."""
     with netlink.route_socket() as ask:
         found = line_found.found(ask)
     if found.any:
-        return _named(found.ways) or ", ".join(found.ifbs)
-    return (
-        " and ".join(wirefilter.place(found.links) or ("a bridge",)) if wirefilter.there(found.links) else ""
-    )
+        return _where(found)
+    if wirefilter.there(found.links):
+        return " and ".join(wirefilter.place(found.links) or ("a bridge",))
+    return " and ".join(tree.device for tree in line_before.kept())
 
 
 def taken_off() -> str:
     """Take off a line that no promise tells of. Says what; nothing if there was none. Refuses with `failed`."""
     there = where()
     said = _all_off() if there else []
+    with netlink.route_socket() as ask:
+        # Whoever took away what stood there may have been ended before its line was made.
+        said += [line_before.put_back(ask, netlink.links(ask), tree) for tree in line_before.kept()]
+    said = [text for text in said if text]
     if there and where():
         raise protocol.Refused("failed", "the line is still there on %s" % where())
     return "; ".join(["line on %s taken off" % there, *said]) if there else ""
@@ -192,13 +196,17 @@ def undo(entry: Dict[str, Any]) -> str:
             had.append("delay")
         left = line_found.found(ask)
         if left.any:
-            raise protocol.Refused("failed", "the line is still there on %s" % _named(left.ways))
+            raise protocol.Refused("failed", "the line is still there on %s" % _where(left))
         said = ["line on %s taken off (%s)" % (entry.get("device"), ", ".join(had))] if had else []
         if entry.get("before"):
             before = qdisc_tree.restored(entry["before"])
             if before.foreign or had:
                 said.append(line_before.put_back(ask, left.links, before))
     return "; ".join(filter(None, said))
+
+
+def _where(found: Found) -> str:
+    return " and ".join(dict.fromkeys([*found.devices, *found.catching])) or ", ".join(found.ifbs)
 
 
 def _named(ways: Sequence[Way]) -> str:
@@ -249,6 +257,7 @@ def _begun(
         line_before.forget(device)
     else:
         line_before.keep(stands)
+        call.promise(entry)  # the lease asked once more: what is removed now must come back
         qdisc_tree.remove(ask, stands, found.links[device])
 
 
@@ -374,13 +383,22 @@ def _taken_off(ask: netlink.Socket, found: Found, devices: Sequence[str] = ()) -
         name = names.get(one.device)
         if name is None or name in ifbs:
             continue
-        if one.parent == netlink.TC_INGRESS and (name in devices or name in found.devices or ifbs):
+        if one.parent == netlink.TC_INGRESS and (
+            name in devices or name in found.devices or ifbs or found.any
+        ):
             if line_found.our_ingress(ask, found, name, one):
                 lines.insert(0, "qdisc del dev %s ingress" % name)
+            elif name in found.catching:  # somebody has filters there too: the ingress is theirs now
+                there = netlink.filters(ask, one.device, netlink.INGRESS_HANDLE)
+                lines = line_tc.strays_removed(name, there) + lines
         elif one.handle == netlink.ROOT_HANDLE:
             lines.append("qdisc del dev %s root" % name)
     if lines:
         _unless_gone(["tc", "-force", "-batch", "-"], "\n".join(lines) + "\n")
+    still = line_found.catching(ask, found.links, netlink.queues(ask))
+    if still:
+        # A redirect to a device that is gone loses every packet.
+        raise protocol.Refused("failed", "filters of ours could not be removed from %s" % " and ".join(still))
     for name in ifbs:
         _unless_gone(["ip", "link", "del", name], "")
     return bool(lines or ifbs)

@@ -2,7 +2,7 @@
 
 from typing import Any, Dict, NamedTuple, Tuple
 
-from ssh_agents import given, line_tc, protocol
+from ssh_agents import given, line_tc, protocol, system
 from ssh_agents.line_tc import Delay, Rates
 
 
@@ -59,7 +59,7 @@ def placed(args: Dict[str, Any]) -> Tuple[str, Tuple[str, ...], Tuple[str, ...]]
 
 
 def asked(args: Dict[str, Any]) -> Asked:
-    """The request for a line, checked without looking at the host. Refuses with `bad-request`."""
+    """The request for a line, checked without looking at the host's network. Refuses with `bad-request`."""
     sides = []
     for name in ("upload", "download"):
         rate = args.get(name + "_bps")
@@ -86,7 +86,8 @@ def asked(args: Dict[str, Any]) -> Asked:
     replace = protocol.need(args, "replace", str, "")
     if leaving and args.get("place") == "router":
         raise protocol.Refused("bad-request", "a router holds both directions")
-    if delay.loss == 1 and not exempt and not apart:
+    if delay.loss == 1 and not exempt and (not apart or system.session_from()):
+        # Not taken at its word: a session that comes over a network is not apart from it.
         raise protocol.Refused(
             "bad-request", "100 % loss would cut this session off, since nothing is exempt"
         )

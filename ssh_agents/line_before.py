@@ -38,7 +38,8 @@ def _kept(path: str) -> Optional[Tree]:
         return None  # somebody put it back just now
     except (ValueError, KeyError):
         pass  # nobody wrote it so
-    os.unlink(path)  # of an earlier boot: what stood there ended with it
+    with contextlib.suppress(OSError):
+        os.unlink(path)  # of an earlier boot: what stood there ended with it
     return None
 
 
@@ -75,7 +76,7 @@ def put_back(ask: netlink.Socket, links: Dict[str, netlink.Link], tree: Tree) ->
 
 def forget(device: str) -> None:
     """Nothing of this device is kept any more: it is back, or nobody set up anything there."""
-    with contextlib.suppress(FileNotFoundError):
+    with contextlib.suppress(OSError):  # gone, or on a disk that became read-only
         os.unlink(_path(device))
 
 

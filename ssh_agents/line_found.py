@@ -30,11 +30,13 @@ class Found(NamedTuple):
     upload: Optional[Half]
     leaving: bool = False
     """True for a half line: only what leaves this host is limited"""
+    catching: Tuple[str, ...] = ()
+    """The devices at whose ingress there are filters of ours, also where all else of the line is gone"""
 
     @property
     def any(self) -> bool:
         """True if any part of it is in the kernel."""
-        return bool(self.place)
+        return bool(self.place or self.catching)
 
     @property
     def halves(self) -> Tuple[Half, ...]:
@@ -81,7 +83,7 @@ class Found(NamedTuple):
         """True if both directions are limited and filtered as a line of ours is."""
         if self.rules() is None or any(half.side is None for half in self.halves):
             return False
-        up = all(self.links[name].up for name in self.ifbs)
+        up = all(self.links[name].up for name in self.ifbs) and set(self.catching) <= set(self.devices)
         return up and sorted(way.queue for way in self.ways if way.ingress) == sorted(self.ifbs)
 
 
@@ -101,7 +103,21 @@ def found(ask: netlink.Socket) -> Found:
     halves: Dict[bool, Optional[Half]] = {}
     for way in line_tc.ways(place, near, far, bool(half)) if place else ():
         halves[way.upload] = _half(ask, links, queues, way)
-    return Found(links, queues, place, halves.get(False), halves.get(True), bool(half))
+    caught = catching(ask, links, queues)
+    return Found(links, queues, place, halves.get(False), halves.get(True), bool(half), caught)
+
+
+def catching(
+    ask: netlink.Socket, links: Dict[str, netlink.Link], queues: List[netlink.Queue]
+) -> Tuple[str, ...]:
+    """See `Found.catching`."""
+    arriving = {one.device for one in queues if one.kind == "ingress"}
+    return tuple(
+        link.name
+        for link in links.values()
+        if link.number in arriving
+        and any(line_tc.ours(one) for one in netlink.filters(ask, link.number, netlink.INGRESS_HANDLE))
+    )
 
 
 def _half_of(links: Dict[str, netlink.Link], queues: List[netlink.Queue], device: str) -> str:
@@ -194,9 +210,8 @@ def _towards(ask: netlink.Socket, links: Dict[str, netlink.Link], addresses: Seq
         used[names.get(index, str(index))] = address
     if len(used) != 1:
         found_ways = ", ".join("%s by %s" % (address, name) for name, address in sorted(used.items()))
-        raise protocol.Refused(
-            "unsupported", "the %s is reached over more than one device: %s" % (whom, found_ways)
-        )
+        text = "the %s is reached over more than one device (%s), and a line that all share is held on one"
+        raise protocol.Refused("unsupported", text % (whom, found_ways), "asked the kernel for each route")
     return next(iter(used))
 
 
@@ -224,8 +239,9 @@ def our_ingress(ask: netlink.Socket, seen: Found, device: str, queue: netlink.Qu
     """True if a device's ingress is one that a line of ours made."""
     filters = netlink.filters(ask, seen.links[device].number, netlink.INGRESS_HANDLE)
     if queue.kind != "ingress" or any(
-        (line_tc.rule_of(one, True) or line_tc.rule_of(one, False)) is None or not line_tc.numbered(one)
+        (line_tc.rule_of(one, True) or line_tc.rule_of(one, False)) is None or not line_tc.ours(one)
         for one in filters
     ):
         return False
-    return bool(filters) or device in seen.devices or bool(seen.ifbs)
+    arriving = any(way.ingress and way.device == device for way in seen.ways)
+    return bool(filters) or arriving or bool(seen.ifbs)

@@ -266,9 +266,26 @@ def _parent(way: Way) -> str:
     return "ffff:" if way.ingress else "b1ab:"
 
 
-def numbered(one: netlink.Filter) -> bool:
-    """True if a filter has a preference of ours."""
-    return any(one.pref in prefs for prefs in _PREFS)
+def ours(one: netlink.Filter) -> bool:
+    """True if a filter is one that a line of ours put there: its preference, and its class, wherever that is now."""
+    numbered = any(one.pref in prefs for prefs in _PREFS)
+    return numbered and one.classid & 0xFFFF0000 == netlink.ROOT_HANDLE
+
+
+def strays_removed(device: str, found: Iterable[netlink.Filter]) -> List[str]:
+    """tc's lines that remove our filters, and no others, from an ingress that somebody else uses too."""
+    lines: List[str] = []
+    everything = list(found)
+    for pref, protocol in sorted({(one.pref, one.protocol) for one in everything if ours(one)}):
+        whole = "filter del dev %s parent ffff: protocol 0x%04x prio %d" % (device, protocol, pref)
+        here = [one for one in everything if (one.pref, one.protocol) == (pref, protocol)]
+        mine = [one.handle for one in here if ours(one)]
+        # One by one where somebody took a preference of ours, or else its empty table would stay.
+        single = [
+            "%s handle %x:%x:%x u32" % (whole, one >> 20, one >> 12 & 0xFF, one & 0xFFF) for one in mine
+        ]
+        lines += [whole] if len(mine) == len(here) else single
+    return lines
 
 
 def turns_used(found: Iterable[netlink.Filter]) -> Set[int]:

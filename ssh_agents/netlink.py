@@ -61,7 +61,7 @@ class Queue(NamedTuple):
 class Filter(NamedTuple):
     """One u32 filter: `keys` are (value, mask, offset); `acts` is True if it has an action of its own.
 
-    `to` is the number of the device that a lone redirect sends to, else 0.
+    `to` is the number of the device that a lone redirect sends to, else 0. `handle` names it within its preference.
     """
 
     pref: int
@@ -70,6 +70,7 @@ class Filter(NamedTuple):
     keys: Tuple[Tuple[int, int, int], ...]
     acts: bool
     to: int = 0
+    handle: int = 0
 
 
 class Netem(NamedTuple):
@@ -240,6 +241,7 @@ def filters(ask: Socket, index: int, parent: int) -> List[Filter]:
                     _u32_keys(options[5]),
                     7 in options,
                     _redirected(options.get(7, b"")),
+                    struct.unpack_from("=I", body, 8)[0],
                 )
             )
     return found

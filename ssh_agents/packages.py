@@ -313,9 +313,11 @@ def _run(argv: Tuple[str, ...], call: protocol.Call) -> None:
 @contextlib.contextmanager
 def _no_services(manager: Manager) -> Iterator[None]:
     """Meanwhile Debian's packages start none of their services. Others do not start any by themselves."""
-    if manager.name != "apt-get" or os.path.lexists(POLICY):  # an administrator's own word stands
+    # An administrator's own word stands; ours was left by an install that a power cut ended, and goes after this one.
+    if manager.name != "apt-get" or (os.path.lexists(POLICY) and not _ours(POLICY)):
         yield
         return
+    _policy_off()
     number = os.open(POLICY, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o755)
     with open(number, "w", encoding="utf-8") as file:
         file.write(POLICY_TEXT)
@@ -323,6 +325,19 @@ def _no_services(manager: Manager) -> Iterator[None]:
         yield
     finally:
         _policy_off()
+
+
+def policy_left() -> str:
+    """The file that keeps Debian's packages from starting services, where it is ours and no package manager works."""
+    return POLICY if _ours(POLICY) and not (system.fcntl and _locked(DPKG_LOCK)) else ""
+
+
+def policy_off() -> str:
+    """Take it away, and say so. Nothing where it is an administrator's. Idempotent."""
+    if not policy_left():
+        return ""
+    _policy_off()
+    return "%s removed: packages start their services again" % POLICY
 
 
 def _policy_off() -> None:

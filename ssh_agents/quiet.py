@@ -9,7 +9,7 @@ from typing import Any, Dict, List, NamedTuple, Optional, Set, Tuple
 
 from ssh_agents import given, netlink, protocol
 
-LISTEN, _TIME_WAIT = 0x0A, 0x06
+LISTEN, _TIME_WAIT, _ESTABLISHED = 0x0A, 0x06, 0x01
 _LOOK_S = 0.02
 
 
@@ -21,6 +21,8 @@ class Connection(NamedTuple):
     far: str
     far_port: int
     state: int
+    waiting: int = 0
+    """bytes that were not sent, not acknowledged or not read yet"""
 
     def __str__(self) -> str:
         return "%s port %d with %s port %d" % (self.here, self.here_port, self.far, self.far_port)
@@ -29,16 +31,18 @@ class Connection(NamedTuple):
 def wait(args: Dict[str, Any], call: protocol.Call) -> Dict[str, Any]:
     """Until for `still_s` seconds on end no connection of `ports` with `peers` (none: anybody) exists, the
     line's queues are empty and no counter moves. `quiet` is False if that did not come within `timeout_s`.
+    With the peers `keeps` a connection may stay open while nothing waits in it: a proxy may hold its own for a minute.
 
     Counters of ours are only there for those who may read them. Refuses where there is no /proc/net/tcp."""
     if not os.path.exists("/proc/net/tcp"):
         raise protocol.Refused("unsupported", "connections cannot be looked at: not on this system")
     peers = {given.address(text) for text in protocol.need_strings(args, "peers", [])}
+    keeps = {given.address(text) for text in protocol.need_strings(args, "keeps", [])}
     ports = {given.port(port) for port in protocol.need(args, "ports", list, [])}
     still_s = protocol.need(args, "still_s", float, 0.2)
     timeout_s = protocol.need(args, "timeout_s", float, 10.0)
     with netlink.route_socket() as route, netlink.filter_socket() as nft:
-        return _waited(call, lambda: _look(route, nft, peers, ports), still_s, timeout_s)
+        return _waited(call, lambda: _look(route, nft, peers, ports, keeps), still_s, timeout_s)
 
 
 def _waited(call: protocol.Call, look: Any, still_s: float, timeout_s: float) -> Dict[str, Any]:
@@ -60,7 +64,7 @@ def _waited(call: protocol.Call, look: Any, still_s: float, timeout_s: float) ->
 
 
 def _look(
-    route: netlink.Socket, nft: netlink.Socket, peers: Set[str], ports: Set[int]
+    route: netlink.Socket, nft: netlink.Socket, peers: Set[str], ports: Set[int], keeps: Set[str]
 ) -> Tuple[str, Dict[str, Tuple[int, int]]]:
     """What is under way (empty: nothing), and all counters."""
     try:
@@ -70,7 +74,7 @@ def _look(
     waiting = backlog(netlink.queues(route))
     if waiting:
         return "%d bytes wait in the line's queues" % waiting, counters
-    open_ones = busy(open_now(), peers, ports)
+    open_ones = [one for one in busy(open_now(), peers, ports) if not (one.far in keeps and idle(one))]
     return ("a connection is open: " + str(open_ones[0]) if open_ones else ""), counters
 
 
@@ -90,14 +94,20 @@ def busy(found: List[Connection], peers: Set[str], ports: Set[int]) -> List[Conn
     ]
 
 
+def idle(one: Connection) -> bool:
+    """True for an open connection in which nothing is under way, as far as this end can tell."""
+    return one.state == _ESTABLISHED and not one.waiting
+
+
 def connections(text: str) -> List[Connection]:
     """From the text of /proc/net/tcp or tcp6."""
     found = []
     for line in text.splitlines()[1:]:
         words = line.split()
-        if len(words) > 3:
+        if len(words) > 4:
             here, far = _end(words[1]), _end(words[2])
-            found.append(Connection(here[0], here[1], far[0], far[1], int(words[3], 16)))
+            waiting = sum(int(part, 16) for part in words[4].split(":"))
+            found.append(Connection(here[0], here[1], far[0], far[1], int(words[3], 16), waiting))
     return found
 
 

@@ -16,7 +16,19 @@ import threading
 import time
 from typing import Any, Dict, Iterator, List, Optional, Tuple
 
-from ssh_agents import access_log, apache, given, grounds, nginx, protocol, quiet, service_asked, squid
+from ssh_agents import (
+    access_log,
+    apache,
+    given,
+    grounds,
+    made,
+    nginx,
+    protocol,
+    quiet,
+    service_asked,
+    squid,
+    system,
+)
 from ssh_agents.protocol import Refused
 from ssh_agents.service_asked import LOG, PROBE_AGENT, Spec
 
@@ -46,11 +58,13 @@ def start(args: Dict[str, Any], call: protocol.Call) -> Dict[str, Any]:
     program = engine.program(asked)
     _refuse_taken(asked)
     config = os.path.join(asked.folder, "%s-%s.conf" % (asked.engine, secrets.token_hex(8)))
+    grounds.cleared(asked.folder)
+    about = _planned(asked)
     promise = call.promise(
-        {"kind": "service", "service": asked.kind, "folder": asked.folder, "config": config}
+        {"kind": "service", "service": asked.kind, "folder": asked.folder, "config": config, "about": about}
     )
     try:
-        user = _prepared(asked)
+        user = _prepared(asked, about)
         engine.write(asked, config, user)
         pid = _launched(engine.commands(program, config), asked)
         state = {
@@ -64,7 +78,9 @@ def start(args: Dict[str, Any], call: protocol.Call) -> Dict[str, Any]:
     except BaseException:
         _stop_all(asked.folder)
         squid.swept(config)
-        grounds.remove(asked.folder)
+        if about["cache"]:
+            grounds.remove_cache(about["cache"])
+        grounds.remove(asked.folder, about)
         call.keep(promise)
         raise
     return {
@@ -78,27 +94,45 @@ def start(args: Dict[str, Any], call: protocol.Call) -> Dict[str, Any]:
 
 
 def stop(args: Dict[str, Any], call: protocol.Call) -> Dict[str, Any]:
-    """Stop {kind, folder} for sure and remove its folder. Succeeds where nothing runs. Returns {stopped}."""
+    """Stop {kind, folder} for sure, remove its folder and empty the cache that it kept. Returns {stopped}.
+
+    Succeeds where nothing runs. Root does so only for what it wrote down that it made.
+    """
     kind, folder = service_asked.kind(args), service_asked.absolute(args, "folder")
     grounds.refuse_unless_ours(folder)
+    if system.user() == 0 and made.record(folder) is None:
+        return {"stopped": 0}
     state = _state(folder)
     if state.get("kind", kind) != kind:
         raise Refused("bad-request", "in %s runs a %s, not a %s" % (folder, state["kind"], kind))
+    kept = str((grounds.known(folder) or {}).get("kept", ""))
     stopped = _stop_all(folder)
     squid.swept(str(state.get("config", "")))
     grounds.remove(folder)
+    if kept:
+        grounds.emptied(kept)
     if isinstance(state.get("promise"), str):
         call.keep(state["promise"])
     return {"stopped": stopped}
 
 
 def undo(entry: Dict[str, Any]) -> str:
-    """Take back a start: every process of the service ended, its folder gone. Idempotent."""
-    folder = str(entry.get("folder", ""))
+    """Take back a start: every process of the service ended, its folder gone, its cache empty. Idempotent."""
+    folder, about = str(entry.get("folder", "")), entry.get("about") or {}
+    was = os.path.lexists(folder)
     stopped = _stop_all(folder)
     squid.swept(str(entry.get("config", "")))
-    grounds.remove(folder)
-    return "stopped the %s in %s (%d processes)" % (entry.get("service"), folder, stopped)
+    grounds.remove(folder, about)
+    cache = str(about.get("kept", ""))
+    files = grounds.emptied(cache) if cache else 0
+    if not (was or stopped or files):
+        return ""
+    return "stopped the %s in %s (%d processes)%s" % (
+        entry.get("service"),
+        folder,
+        stopped,
+        "; what it had brought into the cache %s is taken out (%d files)" % (cache, files) if files else "",
+    )
 
 
 def log(args: Dict[str, Any], call: protocol.Call) -> Dict[str, Any]:
@@ -109,10 +143,11 @@ def log(args: Dict[str, Any], call: protocol.Call) -> Dict[str, Any]:
     answered from the cache, of other GETs, of everything else; `sent_bytes` is everything with headers. On a
     svn-server every GET is a miss.
     """
-    service_asked.kind(args)
-    folder = service_asked.absolute(args, "folder")
+    kind, folder = service_asked.kind(args), service_asked.absolute(args, "folder")
     grounds.refuse_unless_ours(folder)
-    path = os.path.join(folder, LOG)
+    path, state = os.path.join(folder, LOG), _state(folder)
+    if grounds.known(folder) is None or state.get("kind") != kind:
+        raise Refused("missing", "no %s of BranchLab's works in %s" % (kind, folder), path)
     since = protocol.need(args, "since", int, 0)
     try:
         # Its last lines go to whoever asks, so it must be the log, and nothing that a link of that name shows.
@@ -126,18 +161,28 @@ def log(args: Dict[str, Any], call: protocol.Call) -> Dict[str, Any]:
         raise Refused("missing", "no access log: %s" % error, path) from None
     whole = data[: data.rfind(b"\n") + 1]
     text = whole.decode("utf-8", "replace")
-    engine = ENGINES.get(_state(folder).get("engine", ""), apache)
+    engine = ENGINES.get(state.get("engine", ""), apache)
     return {"offset": since + len(whole), **access_log.summary(text, engine.requests(text))}
 
 
-def _prepared(asked: Spec) -> Optional[grounds.User]:
-    grounds.make_folder(asked.folder)
-    if asked.kind == "caching-proxy":
-        grounds.make_cache(asked.data)
-    elif not all(os.path.exists(os.path.join(asked.data, name)) for name in ("format", "db", "hooks")):
-        raise Refused("missing", "%s is no Subversion repository" % asked.data, "svnadmin create makes one")
-    else:
+def _planned(asked: Spec) -> made.About:
+    """What will be made and changed. Refuses before anything is."""
+    cache = asked.kind == "caching-proxy"
+    if not cache:
+        if not all(os.path.exists(os.path.join(asked.data, name)) for name in ("format", "db", "hooks")):
+            raise Refused(
+                "missing", "%s is no Subversion repository" % asked.data, "svnadmin create makes one"
+            )
         grounds.refuse_others_data(asked.data)
+    return grounds.planned(asked.folder, asked.data, cache)
+
+
+def _prepared(asked: Spec, about: made.About) -> Optional[grounds.User]:
+    grounds.make_folder(asked.folder, about)
+    if asked.data.startswith(asked.folder + "/"):  # it goes with the folder
+        os.makedirs(asked.data, 0o700)
+    elif asked.kind == "caching-proxy":
+        grounds.make_cache(asked.data, about)
     return grounds.hand_over(asked.folder, asked.data)
 
 

@@ -7,14 +7,21 @@ import os
 import secrets
 import threading
 import time
-from typing import Any, Callable, Deque, Dict, List, Optional
+from typing import Any, Callable, Deque, Dict, List, Optional, Sequence, Tuple
 
-from ssh_agents import account, private, protocol, strays, system, watch
+from ssh_agents import account, past, private, protocol, strays, system, watch
 from ssh_agents import lease as leases
 from ssh_agents.lease import Lease, Tell, Undo
+from ssh_agents.memory import Entry, Memory
 
-_LASTING = ("scratch",)
+_LASTING = ("scratch", "packages")
 """Kinds of promises that outlive a restart: a folder is still there, and nobody else's."""
+LONGEST_S = 600.0
+"""A lease is no longer: whoever goes away without a word is not missed longer than this."""
+WATCHERS_S = 2.0
+"""So long after a lease's end an agent that lives looks itself whether everything was taken back."""
+_HURTING = ("line", "traffic")
+"""Kinds of strays that are taken away before a lease begins; folders are left to `revert`."""
 Strays = Callable[[], List[strays.Stray]]
 _LAPSED = "the lease ran out or was never opened; what was changed under it has been taken back"
 
@@ -33,33 +40,41 @@ class Session:
         self._unpromised = unpromised
         self._on_lapse = lapsed
         self._guard = threading.Lock()
-        self._lease: Optional[Lease] = None
+        self._memory: Optional[Memory] = None
         self._held = -1
         self._lease_s = 0.0
         self._owner: account.Owner = {}
         self._news: Deque[Dict[str, Any]] = collections.deque()
 
+    @property
+    def _lease(self) -> Optional[Lease]:
+        return None if self._memory is None else self._memory.lease
+
     def open(self, args: Dict[str, Any], call: protocol.Call) -> Dict[str, Any]:
         """Begin a lease of `lease_s` seconds for `owner`, watched before this returns.
 
-        What dead sessions left is taken back first. Refuses with `busy`, saying who has it, while a living
-        lease of another session is on this host; with `failed` if what was left cannot be taken back.
+        What dead sessions left is taken back first, and a line and counters that nobody promises any more are
+        taken away; each is told. Refuses with `busy`, saying who has it, while a living lease of another session
+        is on this host; with `failed` if what was left cannot be taken back.
         """
         lease_s = protocol.need(args, "lease_s", float, 30.0)
         owner = account.owner(args)
-        if not 0.2 <= lease_s <= 86_400:
-            raise protocol.Refused("bad-request", "a lease is 0.2 to 86400 seconds, not %r" % lease_s)
+        if not 0.2 <= lease_s <= LONGEST_S:
+            raise protocol.Refused(
+                "bad-request", "a lease is 0.2 to %g seconds, not %r" % (LONGEST_S, lease_s)
+            )
         with self._guard:
             if self._alive():
                 raise protocol.Refused("busy", "this session holds a lease already")
-            self._forget()
             self._owner = owner
             with leases.gate():
                 _refuse_if_held(owner)
                 self._take_back_the_dead()
                 lease = _made(lease_s)
+                self._forget()
                 self._held = lease.hold()
-                self._lease, self._lease_s = lease, lease_s
+                memory = self._memory = Memory(lease, self._how)
+                self._lease_s = lease_s
                 # Only now does it count as a lease: before, its agent would have looked dead.
                 leases.write(lease.path("lease.json"), _about(lease_s, owner))
             try:
@@ -68,7 +83,7 @@ class Session:
                 self._forget()
                 lease.remove()
                 raise
-            threading.Thread(target=self._notice_the_end, args=(lease,), daemon=True).start()
+            threading.Thread(target=self._notice_the_end, args=(memory,), daemon=True).start()
             return {"lease": lease.name, "folder": lease.folder, "boot_id": leases.boot_id()}
 
     def renew(self, args: Dict[str, Any], call: protocol.Call) -> Dict[str, Any]:
@@ -81,7 +96,12 @@ class Session:
             with lease.turn():
                 if not self._alive():
                     raise protocol.Refused("lapsed", _LAPSED)
-                lease.renew(self._lease_s)
+                try:
+                    lease.renew(self._lease_s)
+                except OSError as error:
+                    raise _not_written(error) from error
+            if not lease.lasts:  # stopped amid this, for so long that it was taken back
+                raise protocol.Refused("lapsed", _LAPSED)
             if not watch.lives(lease):
                 watch.started(lease)
             return {"lease": lease.name, "left_s": self._lease_s}
@@ -124,6 +144,7 @@ class Session:
     def revert(self, args: Dict[str, Any], call: protocol.Call) -> Dict[str, Any]:
         """Take back what any session left on this host, promised or not; twice in a row is fine.
 
+        `earlier`, if there is any, is what watchers took back before, with the time, since this was last asked.
         Refuses with `busy`, saying who has it, if a living session of someone else does, unless `force`.
         """
         owner, force = account.owner(args), protocol.need(args, "force", bool, False)
@@ -137,36 +158,67 @@ class Session:
             undone, failed = undone + more, failed + trouble
         if failed:
             raise protocol.Refused("failed", "; ".join(failed), "; ".join(undone))
-        return {"undone": undone}
+        return past.told({"undone": undone})
 
-    def promise(self, entry: Dict[str, Any]) -> str:
+    def promises(self) -> "Promises":
+        """For one request: what it promises, and whether that still holds once the change was made."""
+        return Promises(self)
+
+    def promise(self, entry: Entry) -> str:
         """See `protocol.Call.promise`. An entry with "exclusive" is refused (`busy`) while another living
         session holds a promise of the same kind on this host."""
+        return self.promised(entry)[1]
+
+    def promised(self, entry: Entry) -> Tuple[Memory, str]:
+        """The same, with the memory that keeps it."""
         if entry.get("kind") not in self._how:
             raise protocol.Refused("defect", "no undo for an entry of kind %r" % (entry.get("kind"),))
         with self._guard:
-            lease = self._lease
-            if lease is None:
+            memory = self._memory
+            if memory is None:
                 raise protocol.Refused("lapsed", "no lease is open: nothing may be changed on this host")
+            lease = memory.lease
             with lease.turn():
                 if not self._alive():
                     raise protocol.Refused("lapsed", _LAPSED)
                 if entry.get("exclusive"):
                     _refuse_if_busy(lease, str(entry["kind"]))
                 known = {one for one, _ in lease.entries()}
-                name = lease.add(entry)
+                try:
+                    name = lease.add(entry)
+                except OSError as error:
+                    raise _not_written(error) from error
+            if not lease.lasts:  # stopped amid this, for so long that it was taken back
+                raise protocol.Refused("lapsed", _LAPSED)
+            memory.add(entry)
             if name not in known:
                 self._tell(lease.name, account.promised(entry), undone=False)
-            return name
+            return memory, name
 
     def keep(self, name: str) -> None:
         """See `protocol.Call.keep`."""
         with self._guard:
-            if self._lease is not None:
-                struck = dict(self._lease.entries()).get(name)
-                self._lease.strike(name)
+            if self._memory is not None:
+                lease = self._memory.lease
+                struck = dict(lease.entries()).get(name)
+                lease.strike(name)
                 if struck is not None:
-                    self._tell(self._lease.name, account.promised(struck), undone=True)
+                    self._memory.strike(struck)
+                    self._tell(lease.name, account.promised(struck), undone=True)
+
+    def asked_again(self, memory: Memory, made: List[Entry]) -> None:
+        """Refuses with `lapsed` if the lease ended while changes were made, once they are taken back.
+
+        Whoever is stopped between promise and change, and goes on much later, makes a change that nobody would
+        take back: watcher and lease are gone by then.
+        """
+        with memory.lease.turn():
+            if memory.lease.lasts:
+                return
+        done, failed = self._undone_from(memory, made)
+        if failed:
+            raise protocol.Refused("failed", "the lease ended meanwhile, and %s" % "; ".join(failed))
+        raise protocol.Refused("lapsed", _LAPSED, "; ".join(done))
 
     def tell(self, what: str) -> None:
         """See `protocol.Call.tell`. The journal is not waited for: a trial is being prepared meanwhile."""
@@ -187,13 +239,14 @@ class Session:
     def end(self) -> None:
         """The session ends: take everything back. What fails is left to the watcher, which sees the end."""
         with self._guard:
-            if self._lease is not None and self._alive():
+            if self._memory is not None and self._alive():
                 with contextlib.suppress(protocol.Refused):
-                    self._close(self._lease)
+                    past.noted(self._close(self._memory.lease))  # nobody is there any more to be told
+            elif self._memory is not None:
+                past.noted(self._undone_from(self._memory)[0])
 
     def _alive(self) -> bool:
-        lease = self._lease
-        return lease is not None and not lease.gone and not lease.lapsed and lease.left_s() > 0
+        return self._lease is not None and self._lease.lasts
 
     def _mine(self, args: Dict[str, Any]) -> Lease:
         name = protocol.need(args, "lease", str, "")
@@ -208,7 +261,6 @@ class Session:
     def _close(self, lease: Lease) -> List[str]:
         with lease.turn():
             if not self._alive():
-                self._forget()
                 raise protocol.Refused("lapsed", _LAPSED)
             done, failed = lease.undo(self._how, self._telling(self._owner, lease.name))
             if failed:
@@ -224,19 +276,32 @@ class Session:
 
     def _take_back_the_dead(self) -> None:
         """What cannot be put back must not be built on."""
+        failed = [] if self._memory is None else self._undone_from(self._memory)[1]
+        tell = self._telling(self._owner)
         dead = [lease for lease in leases.every() if not lease.alive]
-        _, failed = _all_undone(self._how, dead, self._telling(self._owner))
+        failed += _all_undone(self._how, dead, tell)[1]
+        if not failed:
+            failed = _taken_away([one for one in self._unpromised() if one.kind in _HURTING], tell)[1]
         if failed:
             text = "an earlier session left changes that cannot be taken back: %s" % "; ".join(failed)
             raise protocol.Refused("failed", text, "to take them back")
 
-    def _notice_the_end(self, lease: Lease) -> None:
-        while lease.left_s() > 0 and not lease.gone and not lease.lapsed:
+    def _notice_the_end(self, memory: Memory) -> None:
+        while memory.lease.lasts:
             time.sleep(watch.LOOK_S)
         with self._guard:
-            given_back = self._lease is not lease
-        if not given_back:
-            self._on_lapse()
+            given_back = self._memory is not memory
+        if given_back:
+            return
+        self._on_lapse()
+        for _ in range(3):
+            # The watcher has done it by now, unless it was stopped, or the lease's folder was removed by hand.
+            time.sleep(WATCHERS_S)
+            if not self._undone_from(memory)[1]:
+                return
+
+    def _undone_from(self, memory: Memory, surely: Sequence[Entry] = ()) -> Tuple[List[str], List[str]]:
+        return memory.taken_back(self._telling(self._owner, memory.lease.name), surely)
 
     def _tell(self, name: str, what: str, undone: bool) -> None:
         text = "taken back: " + what if undone else what
@@ -253,7 +318,40 @@ class Session:
     def _forget(self) -> None:
         if self._held >= 0:
             os.close(self._held)
-        self._lease, self._held = None, -1
+        self._memory, self._held = None, -1
+
+
+class Promises:
+    """What one request promises, so that its lease is asked once more after the change."""
+
+    def __init__(self, of: Session) -> None:
+        self._of = of
+        self._made: List[Tuple[Memory, str, Entry]] = []
+
+    def promise(self, entry: Entry) -> str:
+        """See `protocol.Call.promise`."""
+        memory, name = self._of.promised(entry)
+        self._made.append((memory, name, entry))
+        return name
+
+    def keep(self, name: str) -> None:
+        """See `protocol.Call.keep`."""
+        self._of.keep(name)
+        self._made = [one for one in self._made if one[1] != name]
+
+    def asked_again(self) -> None:
+        """See `Session.asked_again`; nothing where nothing was promised."""
+        if self._made:
+            memory = self._made[-1][0]
+            self._of.asked_again(memory, [entry for of, _, entry in self._made if of is memory])
+
+
+def _not_written(error: OSError) -> protocol.Refused:
+    if isinstance(error, FileNotFoundError):  # the folder went while this agent was stopped
+        return protocol.Refused("lapsed", _LAPSED)
+    return protocol.Refused(
+        "failed", "nothing can be promised on this host's disk: %s" % error.strerror, "write"
+    )
 
 
 def undo_all(how: Undo, unpromised: Strays = list) -> int:

@@ -5,14 +5,14 @@ Nothing makes such a thing in the course of events: somebody removed the leases 
 
 from typing import Callable, List, NamedTuple
 
-from ssh_agents import account, files, lease, line, netlink, traffic
+from ssh_agents import account, files, grounds, lease, line, netlink, packages, system, traffic
 
 
 class Stray(NamedTuple):
     """One such thing."""
 
     kind: str
-    """as of a promise: line, traffic or scratch"""
+    """as of a promise: line, traffic, scratch or packages; or cache"""
     what: str
     """in words"""
     remove: Callable[[], str]
@@ -21,7 +21,8 @@ class Stray(NamedTuple):
 
 def found(privileged: bool) -> List[Stray]:
     """All of them that this agent could take away. Changes nothing."""
-    return ([*_line(), *_counters()] if privileged and netlink.HERE else []) + _scratch_folders()
+    roots = [*_line(), *_counters(), *_policy(), *_caches()] if privileged and netlink.HERE else []
+    return roots + _scratch_folders()
 
 
 def _line() -> List[Stray]:
@@ -33,6 +34,39 @@ def _counters() -> List[Stray]:
     how = "" if _promised("traffic") else traffic.how()
     entry = {"kind": "traffic", "how": how}
     return [Stray("traffic", account.promised(entry), lambda: traffic.undo(entry))] if how else []
+
+
+def _policy() -> List[Stray]:
+    """No service of any package is started for as long as it is there, whoever installs."""
+    # Other networks' leases too: they may be other hosts on this file system.
+    promised = any(
+        entry.get("kind") == "packages" for one in lease.everywhere() for _, entry in one.entries()
+    )
+    path = "" if promised or system.user() != 0 else packages.policy_left()
+    what = "%s, which keeps packages from starting their services" % path
+    return [Stray("packages", what, packages.policy_off)] if path else []
+
+
+def _caches() -> List[Stray]:
+    """What a run brought into the cache of our own proxy, where a power cut took its promise away."""
+    if system.user() != 0:
+        return []
+    kept = {
+        (entry.get("about") or {}).get("kept") for one in lease.everywhere() for _, entry in one.entries()
+    }
+    return [_cache(path) for path in grounds.full() if path not in kept]
+
+
+def _cache(path: str) -> Stray:
+    def take_out() -> str:
+        files = grounds.emptied(path)
+        return (
+            "what a run had brought into the cache %s is taken out (%d files)" % (path, files)
+            if files
+            else ""
+        )
+
+    return Stray("cache", "what a run brought into the cache %s" % path, take_out)
 
 
 def _promised(kind: str) -> bool:

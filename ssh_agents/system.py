@@ -42,6 +42,26 @@ def binary_streams() -> None:
             getattr(msvcrt, "setmode")(number, getattr(os, "O_BINARY", 0))  # noqa: B009 - absent elsewhere
 
 
+def session_from() -> str:
+    """The address from which the SSH session comes in which this runs; empty if over a UNIX socket, or if in none.
+
+    sshd tells it to what it starts (SSH_CONNECTION); sudo and doas may take it away, so whoever started those is
+    looked at too, as far as their environments may be read.
+    """
+    pid, found = os.getpid(), os.environ.get("SSH_CONNECTION", "")
+    while not found and pid > 1:
+        try:
+            with open("/proc/%d/environ" % pid, "rb") as file:
+                words = [word for word in file.read().split(b"\0") if word.startswith(b"SSH_CONNECTION=")]
+            with open("/proc/%d/stat" % pid) as text:
+                pid = int(text.read().rpartition(")")[2].split()[1])
+        except (OSError, ValueError):
+            break
+        found = words[0].decode("utf-8", "replace").partition("=")[2] if words else ""
+    peer = found.split(" ")[0]
+    return "" if peer == "UNKNOWN" else peer
+
+
 def lock(handle: int, shared: bool = False, wait: bool = True) -> None:
     """Lock an open file until it is closed. Raises OSError where somebody else has it, and `wait` is False."""
     if fcntl is not None:

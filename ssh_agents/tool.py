@@ -4,7 +4,8 @@ import os
 import shutil
 import stat
 import subprocess
-from typing import Dict, List, Optional
+import sys
+from typing import Dict, List, Optional, Tuple
 
 from ssh_agents import protocol, system
 
@@ -25,6 +26,8 @@ def settle() -> None:
     os.umask(0o022)
     os.chdir("/")
     root = system.user() == 0
+    if root:
+        _refuse_two_starters()
     words = [*os.environ.get("PATH", "").split(os.pathsep), "/usr/local/bin", *_MORE_PATH]
     # Real paths: a link on the way could be pointed elsewhere later.
     places = dict.fromkeys(os.path.realpath(word) for word in words if word.startswith("/"))
@@ -41,9 +44,31 @@ def settle() -> None:
     )
 
 
-def open_to_others(path: str) -> str:
-    """Why somebody else than root and this user could exchange what lies at `path` (real); empty if nobody can."""
-    owners = (0, system.user())
+def _refuse_two_starters() -> None:
+    """End where it cannot be told whose rights were raised: doas may keep a SUDO_UID that its user wrote, and
+    sudo a DOAS_USER."""
+    number, name = os.environ.get("SUDO_UID", ""), os.environ.get("DOAS_USER", "")
+    if not (number and name):
+        return
+    import pwd  # absent on Windows, where this module is loaded too
+
+    try:
+        same = str(pwd.getpwnam(name).pw_uid) == number
+    except KeyError:
+        same = False
+    if not same:
+        sys.exit(
+            "refused: SUDO_UID says that user %s started this by sudo, DOAS_USER that %s did by doas; only one"
+            " can be true. Take the other one out of that user's environment" % (number[:20], name[:40])
+        )
+
+
+def open_to_others(path: str, owners: Optional[Tuple[int, ...]] = None) -> str:
+    """Why somebody else than `owners` could exchange what lies at `path` (real); empty if nobody can.
+
+    They are root and this user, unless others are given.
+    """
+    owners = (0, system.user()) if owners is None else owners
     place = path
     while True:
         try:

@@ -11,7 +11,7 @@ import sys
 import time
 from typing import Any, Dict, List, Optional
 
-from ssh_agents import account, protocol, system, tool
+from ssh_agents import account, past, protocol, system, tool
 from ssh_agents import lease as leases
 from ssh_agents.lease import Lease, Tell, Undo
 
@@ -30,14 +30,17 @@ def main(path: str, how: Undo) -> int:
     lease = Lease(os.path.dirname(os.path.abspath(path)))
     leases.write(lease.path("watching"), "%d %s\n" % (os.getpid(), leases.started_at(os.getpid())))
     while not lease.gone:
+        why = ""
         if not lease.agent_lives():
-            _lapse(lease, how, "its agent ended")
+            why = "its agent ended"
         elif told_to_end:
-            _lapse(lease, how, "its watcher was told to end")
+            why = "its watcher was told to end"
         elif lease.left_s() <= 0:
-            _lapse(lease, how, _UNRENEWED)
-        else:
+            why = _UNRENEWED
+        if not why:
             told_to_end = _told_to_end(LOOK_S)
+        elif _lapse(lease, how, why):
+            break  # the lease is still there where nothing can be removed from its disk
     return 0
 
 
@@ -60,29 +63,34 @@ def _told_to_end(within_s: float) -> bool:
     return signal.sigtimedwait({signal.SIGTERM}, within_s) is not None
 
 
-def _lapse(lease: Lease, how: Undo, why: str) -> None:
-    """Undo at once, and undo again: the agent, or a tool that it had started, may have been amid a change."""
+def _lapse(lease: Lease, how: Undo, why: str) -> bool:
+    """Undo at once, and undo again: the agent, or a tool that it had started, may have been amid a change.
+
+    Nothing of it needs room on the disk. False if the lease was renewed or closed at the last moment.
+    """
     with lease.turn():
         if lease.gone or (why == _UNRENEWED and lease.left_s() > 0):
-            return  # renewed or closed at the last moment
-        leases.write(lease.path("lapsed"), "")
-        kept = lease.entries()
+            return False
+        lease.lapse()
+        kept = [entry for _, entry in lease.entries()]
         lease.undo(how, _watchers_tell(lease, why))
         time.sleep(AGAIN_S)
-        for _, entry in kept:
-            lease.add(entry)
+        for entry in kept:  # should this watcher be ended before the second time
+            with contextlib.suppress(OSError):
+                lease.add(entry)
+    _take_back(lease, how, why, kept)
+    return True
+
+
+def _take_back(lease: Lease, how: Undo, why: str, kept: List[Dict[str, Any]]) -> None:
     # The second time is told only where there was something to take back.
-    _take_back(lease, how, why, again=True)
-
-
-def _take_back(lease: Lease, how: Undo, why: str, again: bool = False) -> None:
-    tell = _watchers_tell(lease, why, again)
+    tell = _watchers_tell(lease, why, again=True)
     failed: List[str] = []
     for attempt in range(6):
         with lease.turn():
             if lease.gone:
                 return
-            _, failed = lease.undo(how, tell)
+            _, failed = lease.undo(how, tell, kept)
             if not failed:
                 lease.remove()
                 return
@@ -97,6 +105,8 @@ def _watchers_tell(lease: Lease, why: str, again: bool = False) -> Tell:
     of = account.who(account.owner_of(lease))
 
     def tell(entry: Dict[str, Any], said: str) -> None:
+        if said:
+            past.note(said)
         if said or not again:
             journal("%s: %s" % (of, said or gone(entry)), "%s, %s" % (lease.name, why))
 

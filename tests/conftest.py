@@ -1,8 +1,17 @@
-"""Which tests of real hosts take minutes: `make test` leaves them to `make test-slow`, and CI runs both."""
+"""Which tests of real hosts take minutes, and which run in one process, where several share the tests.
+
+`make test` leaves those of minutes to `make test-slow`, and CI runs both.
+"""
 
 from __future__ import annotations
 
+import contextlib
+import gc
 import os
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -25,12 +34,59 @@ ALSO = {
     "test_what_a_colleague_brings_in_while_a_run_fills_stays_and_is_on_no_list",
     "test_what_a_run_did_not_bring_into_a_cache_it_takes_out_only_if_that_was_agreed_to",
 }
+MACHINE = {
+    "test_agents",
+    "test_credentials",
+    "test_gui_questions",
+    "test_privileges",
+    "test_requirements",
+    "test_ssh_login",
+}
+"""Modules whose host is this machine itself: its users, what sudo lets them do, leases that `revert` takes back."""
 
 
 @pytest.hookimpl(tryfirst=True)  # before `-m` chooses
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark them `slow`."""
-    for item in items:
+    """Mark them `slow`; and modules with real hosts come first, so that at the end no process waits for a long one."""
+    real = [item for item in items if item.get_closest_marker("lab")]
+    for item in real:
         module, name = item.path.stem, item.name.partition("[")[0]
-        if item.get_closest_marker("lab") and (module in LONG or name in ALSO):
+        if module in LONG or name in ALSO:
             item.add_marker(pytest.mark.slow)
+    first = {item.path for item in real}
+    items.sort(key=lambda item: (item.path.stem not in MACHINE, item.path not in first))
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """With `-n`: a module's tests run in one process, which makes its fixtures once; those of `MACHINE` too."""
+    from xdist.scheduler import LoadFileScheduling
+
+    class Scheduling(LoadFileScheduling):
+        def _split_scope(self, nodeid: str) -> str:
+            file = super()._split_scope(nodeid)
+            return "machine" if Path(file).stem in MACHINE else file
+
+    return Scheduling(config, log)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _temporary_folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Labs of other processes are elsewhere: whoever makes a lab sweeps away what killed ones left beside it."""
+    tmp_path_factory.getbasetemp()  # stays where it is kept for a while
+    folder = Path(tempfile.mkdtemp(prefix="bl"))  # short, as the path of a lab's sockets must be
+    folder.chmod(0o1777)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("TMPDIR", str(folder))
+        patch.setattr(tempfile, "tempdir", None)
+        yield
+    with contextlib.suppress(OSError):
+        folder.rmdir()  # what a test left stays to be seen
+
+
+@pytest.fixture(autouse=True)
+def _search_for_rubbish() -> Iterator[None]:
+    """Windows keep the search for rubbish to the main thread; tests without one do not wait for an event for it."""
+    yield
+    if not gc.isenabled():
+        gc.enable()

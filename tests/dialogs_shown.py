@@ -13,9 +13,11 @@ from gui.doors import Came, Lacking
 from gui.host_key import HostKeyDialog
 from gui.packages import PackagesDialog, ProgressDialog
 from gui.password import NotRememberedDialog, PasswordDialog
+from gui.purge import PurgeDialog
 from gui.theme.look import Look
 from lab.asking import Question
 from lab.credentials import Offered
+from lab.hands import Inventory, Kept
 
 CONNECTIONS = Question(
     kind="connections",
@@ -143,6 +145,36 @@ def _installed(look: Look, window: QWidget) -> Dialog:
     return dialog
 
 
+IN_CACHE = Inventory(
+    host="proxy",
+    folder="/var/cache/branchlab",
+    origin="http://tfs.example.com:80/svn/",
+    objects=tuple(
+        Kept(
+            f"/svn/trunk/{n}",
+            f"http://tfs.example.com:80/svn/trunk/src/d{n % 40:02d}/file{n:04d}.cs",
+            2260,
+            2,
+        )
+        for n in range(1732)
+    ),
+    others=12,
+)
+
+
+def _purge(percent: str) -> Callable[[Look, QWidget], Dialog]:
+    def made(look: Look, window: QWidget) -> Dialog:
+        dialog = PurgeDialog(look, IN_CACHE, IN_CACHE.ordered(2008), 2008, window)
+        dialog.field.setText(percent)
+        return dialog
+
+    return made
+
+
+def _fill(look: Look, window: QWidget) -> Dialog:
+    return AgreementDialog(look, (PURGE,), window, deed="Fill the cache", icon="stack")
+
+
 DIALOGS: dict[str, Callable[[Look, QWidget], Dialog]] = {
     "agreement": _agreement,
     "agreement-one": _one,
@@ -157,5 +189,9 @@ DIALOGS: dict[str, Callable[[Look, QWidget], Dialog]] = {
     "packages-away": _packages_away,
     "installing": _installing,
     "installed": _installed,
+    "purge": _purge("10"),
+    "purge-all": _purge("100 %"),
+    "purge-wrong": _purge("110"),
+    "agreement-fill": _fill,
     "host-key-differs": _pasted("SHA256:" + "x" * 43),
 }

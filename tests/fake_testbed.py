@@ -107,7 +107,8 @@ class FakeTestbed:
     `failing` and `void` name trials by number, with the reason; `at` raises any error while that trial is
     measured (a LabError fails the run, another exception is a defect); `opening` is raised while
     connecting, `closing` while everything is taken back, `restoring` while a trial is. `pace` is how many
-    real seconds one virtual second takes (0: none); `samples` how many a trial tells.
+    real seconds one virtual second takes (0: none); `samples` how many a trial tells; `noise` the share by which
+    times scatter to either side.
     """
 
     def __init__(
@@ -121,13 +122,14 @@ class FakeTestbed:
         restoring: Mapping[int, LabError] | None = None,
         pace: float = 0.0,
         samples: int = 10,
+        noise: float = 0.01,
     ) -> None:
         self.log: list[str] = []
         self.line: Line | None = None
         """The line as it is applied now; None: unlimited, as the testbed was found."""
         self._failing, self._void, self._at = dict(failing or {}), dict(void or {}), dict(at or {})
         self._opening, self._closing, self._restoring = opening, closing, dict(restoring or {})
-        self._pace, self._samples = pace, samples
+        self._pace, self._samples, self._noise = pace, samples, noise
         self._clock = datetime(2024, 1, 2, 3, 4, 5, tzinfo=UTC)
         self._open = False
         self._ready: Trial | None = None
@@ -178,7 +180,7 @@ class FakeTestbed:
         yield CommandStarted(trial=trial.number, host="client", argv=argv)
         if trial.number in self._failing:
             raise TrialFailed(self._failing[trial.number], host="client")
-        wall_s, moved = _outcome(trial)
+        wall_s, moved = _outcome(trial, self._noise)
         for n in range(1, self._samples + 1):
             if n == self._samples // 2 + 1 and trial.number in self._at:
                 raise self._at[trial.number]
@@ -286,10 +288,10 @@ def _standing(trial: Trial, void: str | None) -> Standing:
     return Standing.WARM_UP if trial.warm_up else Standing.KEPT
 
 
-def _outcome(trial: Trial) -> tuple[float, dict[str, int]]:
+def _outcome(trial: Trial, scatter: float = 0.01) -> tuple[float, dict[str, int]]:
     """Wall time in seconds and bytes by pair: fixed + volume over rate + round trips, 1 % of noise."""
     line, state, work = trial.treatment.line, trial.treatment.state, WORK[trial.treatment.operation]
-    noise = 1 + random.Random(trial.seed).uniform(-0.01, 0.01)
+    noise = 1 + random.Random(trial.seed).uniform(-scatter, scatter)
     full = (state.full or 0) / 100 if work.kind is TrafficClass.CACHEABLE else 0.0
     down = work.service_bytes + round(work.content_bytes * (1 - full))
     up = work.up_bytes - round(work.up_bytes * 0.9 * full)

@@ -44,6 +44,12 @@ class Talk:
         assert "event" in word, word
         return word["event"], word["data"]
 
+    def changes(self, timeout_s: float = 60) -> list[dict[str, Any]]:
+        """What the last word tells of changes on the host."""
+        word = self.words.get(timeout=timeout_s)
+        assert "done" in word, word
+        return word.get("changes", [])
+
     def done(self, timeout_s: float = 60) -> dict[str, Any]:
         """The last word, past all events. Raises FailedError."""
         while True:
@@ -61,7 +67,9 @@ class Agent:
     """A real agent from the source tree, spoken to over pipes."""
 
     def __init__(self, argv: list[str]) -> None:
-        self.process = subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        # As where it comes over a UNIX socket: whoever runs the tests may do so over SSH.
+        environment = {**os.environ, "SSH_CONNECTION": "UNKNOWN 65535 UNKNOWN 65535"}
+        self.process = subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment)
         self._talks: dict[int, Talk] = {}
         self._number = 0
         self._reader = threading.Thread(target=self._read, daemon=True)
@@ -164,18 +172,22 @@ class Net:
         return agent
 
     def close(self) -> None:
-        for agent in self._agents:
-            agent.close()
-        for name in self._names:
-            # A watcher ends by itself, and removes its lease's folder, once it has undone for the second time.
-            end = time.monotonic() + 5
-            while any(_watches(pid) for pid in run("ip", "netns", "pids", name).split()):
-                if time.monotonic() > end:
-                    break
-                time.sleep(0.05)
-            for pid in run("ip", "netns", "pids", name).split():
-                self.kill(int(pid))
-            run("ip", "netns", "del", name)
+        with contextlib.ExitStack() as every:  # also when one of them fails
+            for name in self._names:
+                every.callback(self._remove, name)
+            for agent in self._agents:
+                every.callback(agent.close)
+
+    def _remove(self, name: str) -> None:
+        # A watcher ends by itself, and removes its lease's folder, once it has undone for the second time.
+        end = time.monotonic() + 30
+        while any(_watches(pid) for pid in run("ip", "netns", "pids", name).split()):
+            if time.monotonic() > end:
+                break
+            time.sleep(0.05)
+        for pid in run("ip", "netns", "pids", name).split():
+            self.kill(int(pid))
+        run("ip", "netns", "del", name)
 
 
 def _watches(pid: str) -> bool:

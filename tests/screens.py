@@ -29,6 +29,8 @@ from PySide6.QtWidgets import QApplication
 from gui import app, main_window
 from gui.doors import Doors
 from gui.lab.checked import CheckedLab
+from gui.lab.hand import ByHandKnown, CacheKnown, LineKnown
+from gui.lab.items import THE_LINE
 from gui.main_window import MainWindow
 from gui.report import Reporter
 from gui.theme import sheet
@@ -46,7 +48,7 @@ from lab.events import (
     TrialStarted,
 )
 from lab.live import Live
-from lab.model import Host, Lab, Role
+from lab.model import Cache, Host, Lab, Line, Role
 from lab.stop import Stop
 
 SIZES = (("", 1440, 900, ("light", "dark")), ("-1280x720", 1280, 720, ("light",)))
@@ -165,7 +167,13 @@ HOSTS = Lab(
     name="Minsk office",
     hosts=(
         Host(name="desk-3", role=Role.CLIENT, ssh="lab@desk-3"),
-        Host(name="proxy", role=Role.PROXY, ssh="lab@proxy.office.example.com"),
+        Host(
+            name="proxy",
+            role=Role.PROXY,
+            ssh="lab@proxy.office.example.com",
+            url="http://198.51.100.7:8081",
+            cache=Cache(kind="apache-disk", folder="/var/cache/branchlab"),
+        ),
         Host(name="server", role=Role.SERVER, ssh="lab@tfs.example.com"),
     ),
 )
@@ -202,6 +210,7 @@ def _dialogs(folder: Path, suffix: str, width: int, height: int, theme: str) -> 
     window.show_page(main_window.LAB)
     settle()
     window.grab().save(str(folder / f"lab-{suffix}.png"))
+    _by_hand(folder, suffix, window)
     _checks(folder, suffix, window)
     for name, make in DIALOGS.items():
         dialog = make(look, window)
@@ -257,6 +266,54 @@ def _checks(folder: Path, suffix: str, window: MainWindow) -> None:
         window._tell_frame()
         settle(0.3)
         window.grab().save(str(folder / f"{name}-{suffix}.png"))
+    page.picture.select("")
+
+
+FULL = CacheKnown(
+    objects=1732,
+    bytes=3_914_000,
+    others=12,
+    operation="Get",
+    listed=1732,
+    here=1732,
+    here_bytes=3_914_000,
+    listed_bytes=3_914_000,
+)
+READ = "64 kbit/s up, 128 kbit/s down; queues 64.0 kB up, 64.0 kB down (tc)"
+BY_HAND = (
+    ("hand-proxy", "proxy", ByHandKnown()),
+    ("hand-filling", "proxy", ByHandKnown(deed="fill")),
+    ("hand-full", "proxy", ByHandKnown(cache=FULL)),
+    ("hand-purged", "proxy", ByHandKnown(cache=replace(FULL, objects=1559, here=1559, here_bytes=3_523_000))),
+    ("hand-line", THE_LINE, ByHandKnown(cache=FULL)),
+    (
+        "hand-line-held",
+        THE_LINE,
+        ByHandKnown(
+            deed="line",
+            cache=FULL,
+            line=LineKnown(
+                line=Line(upload_bps=64_000, download_bps=128_000), said=READ, left_s=27.0, lease_s=30.0
+            ),
+        ),
+    ),
+)
+
+
+def _by_hand(folder: Path, suffix: str, window: MainWindow) -> None:
+    """What is done by hand: the proxy and the line selected, in each state."""
+    page = window.lab_page
+    for name, selected, known in BY_HAND:
+        page.picture.select(selected)
+        page.say_by_hand(
+            "Filling the cache: Get runs once through the proxy …" if known.deed == "fill" else ""
+        )
+        page.show_hand(known)
+        window._tell_frame()
+        settle(0.3)
+        window.grab().save(str(folder / f"{name}-{suffix}.png"))
+    page.say_by_hand("")
+    page.show_hand(ByHandKnown())
     page.picture.select("")
 
 

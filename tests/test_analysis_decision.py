@@ -225,3 +225,9 @@ def test_a_run_of_one_s_own_is_decided_too(tmp_path: Path) -> None:
     assert all(one["time_s"] for one in told["options"])
     assert told["nights"][0]["bytes"] > 0
     assert {SLOW, FAST} == set(inputs.assumed(summarised(events(experiment()))).lines)
+
+
+def test_prices_that_the_profile_gave_are_the_first_inputs() -> None:
+    priced = experiment(prices=(20.0, None))
+    found = inputs.assumed(summarised(events(priced)))
+    assert found.lines == {SLOW: 20.0, FAST: None}

@@ -46,7 +46,8 @@ def listing(folder: Path) -> tuple[list[dict[str, Any]], dict[str, Any]]:
 
 
 def purge(folder: Path | str, **args: Any) -> dict[str, Any]:
-    return cache.purged({"kind": "apache-disk", "folder": str(folder), **args}, Heard().call)
+    verb = cache.purged_by_user if "all" in args else cache.purged
+    return verb({"kind": "apache-disk", "folder": str(folder), **args}, Heard().call)
 
 
 class Origin(http.server.BaseHTTPRequestHandler):
@@ -282,6 +283,20 @@ def test_what_is_taken_out_is_told_for_the_journal_and_the_account(made: Path) -
     assert len(told) == 1  # nothing was there any more
 
 
+def test_root_takes_out_only_what_was_named_and_nobody_a_file_without_a_header(made: Path) -> None:
+    books = made.parent / "books"
+    (books / "y2026").mkdir(parents=True)
+    for name in ("ledger.data", "y2026/accounts.data"):
+        (books / name).write_text("precious")
+    for folder in (books, made):
+        with pytest.raises(protocol.Refused, match="only objects that are named"):
+            cache.purged({"kind": "apache-disk", "folder": str(folder), "all": True}, Heard().call)
+    assert len(listing(made)[0]) == 30
+    assert purge(books, all=True)["removed"] == 0
+    assert purge(books, urls=["http://s:80/y2026/accounts?"])["already_gone"] == 1
+    assert sorted(path.name for path in books.rglob("*.data")) == ["accounts.data", "ledger.data"]
+
+
 def test_half_written_and_broken_files_are_passed_over(made: Path) -> None:
     (made / "aptmpAB12cd").write_bytes(b"half")
     place = made / "zz" / "zz"
@@ -375,7 +390,7 @@ def test_caches_have_their_usual_places() -> None:
         "/var/lib/nginx/cache",
         "/home/p4/cache",
     ):
-        cache_folder._guard(folder)
+        cache_folder.guard(folder)
 
 
 def test_a_home_is_known_by_what_is_in_it(made: Path) -> None:

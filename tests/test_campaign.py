@@ -74,6 +74,7 @@ class Round:
     listener: subprocess.Popen[bytes]
     chance: random.Random
     controller: subprocess.Popen[str] = field(init=False)
+    paused: list[int] = field(default_factory=list)
 
     def look(self) -> str:
         return self.net.run("host", "sh", "-c", LOOK)
@@ -115,6 +116,14 @@ def suspended(one: Round) -> None:
     one.controller.send_signal(signal.SIGSTOP)
 
 
+def paused(one: Round) -> None:
+    """The agents, amid whatever they do; they go on once all was taken back without them."""
+    one.paused = one.agents("privileged") + (one.agents("cached") if one.chance.random() < 0.5 else [])
+    assert one.paused
+    for pid in one.paused:
+        os.kill(pid, signal.SIGSTOP)
+
+
 def server(one: Round) -> None:
     """Every sshd of the host, also those of sessions; then it is started again."""
     for pid in one.net.pids("host"):
@@ -144,7 +153,7 @@ def scope(one: Round) -> None:
 
 
 KINDS: dict[str, Callable[[Round], None]] = {
-    kind.__name__: kind for kind in (agent, cut, controller, suspended, server, session, scope)
+    kind.__name__: kind for kind in (agent, cut, controller, suspended, paused, server, session, scope)
 }
 
 
@@ -215,9 +224,15 @@ def fought(kind: str, seed: int, folder: Path, lease_s: float = LEASE_S) -> None
             time.sleep(0.05)
         if kind == "suspended":
             one.controller.send_signal(signal.SIGCONT)
+        if kind == "paused":
+            time.sleep(one.chance.uniform(0, 3))  # while the watcher looks once more, or when it has gone
+            for pid in one.paused:
+                os.kill(pid, signal.SIGCONT)
         if kind not in ("cut", "controller"):
             assert one.controller.wait(60) == 3, "the controller did not notice"
         awaited(lambda: not one.left())
+        if kind == "paused":  # until an agent has taken back what it went on with
+            awaited(lambda: not one.agents("privileged"))
         assert one.look() == before
 
 

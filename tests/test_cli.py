@@ -9,7 +9,7 @@ import select
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -23,7 +23,7 @@ from lab.__main__ import DEMO, cli
 from lab.asking import Question
 from lab.cli import trouble
 from lab.cli.parts import Parts
-from lab.errors import AgentRefused, ConnectionLost, HostLacks, HostTrouble, HostUnreachable
+from lab.errors import AgentRefused, BadInput, ConnectionLost, HostLacks, HostTrouble, HostUnreachable
 from lab.events import TrialFinished
 from lab.model import PAIRS, Experiment, Lab
 from lab.profile import load as loaded
@@ -108,6 +108,8 @@ class World:
     own: bool = True
     questions: list[Question] = field(default_factory=list)
     signals: list[object] = field(default_factory=list)
+    refused: Exception | None = None
+    checked: list[str] = field(default_factory=list)
 
     @property
     def parts(self) -> Parts:
@@ -135,10 +137,13 @@ class World:
 
     def _look(self, lab: Lab, experiment: Experiment) -> tuple[Question, ...]:
         self.touched.append("look")
+        if self.refused is not None:
+            raise self.refused
         return tuple(self.questions)
 
-    def _check(self, lab: Lab, experiment: Experiment | None) -> list[Found]:
+    def _check(self, lab: Lab, experiments: Sequence[Experiment]) -> list[Found]:
         self.touched.append("check")
+        self.checked = [one.name for one in experiments]
         return self.found
 
     def _left(self, lab: Lab) -> list[Found]:
@@ -436,6 +441,14 @@ def test_check_says_what_is_missing(world: World) -> None:
     assert "1 of 3" in told.stdout
 
 
+def test_check_looks_at_all_experiments_or_the_one_that_is_named(world: World) -> None:
+    world.call("check", str(world.profile))
+    assert len(world.checked) == 2
+    assert "Only Get" in world.checked
+    world.call("check", str(world.profile), "--experiment", "Only Get")
+    assert world.checked == ["Only Get"]
+
+
 def test_revert_says_what_it_took_back(world: World) -> None:
     told = world.call("revert", str(world.profile))
     assert told.exit_code == 0
@@ -450,7 +463,7 @@ def test_revert_takes_from_the_living_only_when_told_to(world: World) -> None:
 def test_demo_makes_a_lab_runs_and_takes_it_down(world: World) -> None:
     told = world.call("demo")
     assert told.exit_code == 0, told.output
-    assert world.touched == ["up", "testbed", "down"]
+    assert world.touched == ["up", "look", "testbed", "down"]
     assert DEMO in told.stdout
     assert world.window == []
 
@@ -504,7 +517,7 @@ bed = FakeTestbed(pace=0.2, samples=4)
 try:
     with signals.as_interrupts():
         cli(["run", {profile!r}], obj=Parts(
-            own=lambda lab: True, testbed=lambda lab, agreed: bed, display_there=lambda: False
+            own=lambda lab: True, look=lambda *_: (), testbed=lambda lab, agreed: bed, display_there=lambda: False
         ))
 finally:
     print("LAST", bed.log[-1], bed.line)
@@ -618,7 +631,7 @@ def test_a_rehearsal_runs_each_kind_once_and_looks_whether_anything_is_left(worl
     assert "server: changed: " in told.stdout
     assert "server: nothing is left there" in told.stdout
     assert "1. Which operations" not in told.stdout
-    assert world.touched == ["testbed", "left"]
+    assert world.touched == ["look", "testbed", "left"]
     assert world.window == []
     (head,) = store.runs()
     assert (head.experiment, head.planned) == ("Proxy efficiency (quick) (rehearsal)", 4)
@@ -722,11 +735,16 @@ def test_a_kind_that_was_not_agreed_to_is_named_and_nothing_is_begun(
     assert world.call("run", str(world.profile), "--agree", "nothing").exit_code == 0
 
 
-def test_a_lab_of_our_own_is_neither_looked_at_nor_asked_about(world: World) -> None:
+def test_in_a_lab_of_our_own_nothing_is_asked_but_it_is_looked_whether_the_run_can_begin(
+    world: World,
+) -> None:
     world.questions = [OTHERS]
     assert world.call("run", str(world.profile)).exit_code == 0
     assert world.call("demo").exit_code == 0
-    assert "look" not in world.touched
+    world.touched.clear()
+    world.refused = BadInput("there is no scratch place")
+    assert world.call("run", str(world.profile)).exit_code == 2
+    assert world.touched == ["look"]  # no run has begun, and none is in the library
 
 
 def test_a_host_in_trouble_is_told_before_there_is_a_run_file(

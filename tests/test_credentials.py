@@ -82,8 +82,12 @@ class Keyring:
 @pytest.fixture(autouse=True)
 def _looked_for_anew() -> Iterator[None]:
     credentials.keyring_there.cache_clear()
+    credentials.unread.cache_clear()
+    credentials._silent.clear()
     yield
     credentials.keyring_there.cache_clear()
+    credentials.unread.cache_clear()
+    credentials._silent.clear()
 
 
 @pytest.fixture
@@ -206,6 +210,36 @@ def test_whether_there_is_a_keyring_is_found_out_within_two_seconds_and_once(
     assert took < 2
 
 
+@pytest.mark.parametrize("display", [":99", ""])
+def test_a_bus_that_is_silent_costs_less_than_two_seconds_in_all(
+    monkeypatch: pytest.MonkeyPatch, display: str
+) -> None:
+    """Also where somebody could unlock a keyring: that there is none is found out before."""
+    over = threading.Event()
+
+    class Hanging:
+        """A fake of `keyring`, waiting for a D-Bus that does not answer."""
+
+        @staticmethod
+        def wait(*_: object) -> None:
+            over.wait(60)
+
+        get_keyring = get_password = set_password = wait
+
+    monkeypatch.setitem(sys.modules, "keyring", Hanging)
+    monkeypatch.setenv("DISPLAY", display)
+    monkeypatch.delenv("WAYLAND_DISPLAY", raising=False)
+    monkeypatch.setenv("DBUS_SESSION_BUS_ADDRESS", "unix:path=/nowhere")
+    begin = time.monotonic()
+    known = Passwords(lambda question: "typed")
+    assert [known.password(f"me@h{number}:22", "h") for number in range(3)] == ["typed"] * 3
+    assert not known.remember("me@h1:22")
+    assert Passwords().password("me@h:22", "h") is None
+    took = time.monotonic() - begin
+    over.set()
+    assert took < 2
+
+
 BACKEND = """
 import json, pathlib
 from keyring.backend import KeyringBackend
@@ -321,6 +355,41 @@ def test_what_is_no_descriptor_is_told(monkeypatch: pytest.MonkeyPatch, number: 
     monkeypatch.setenv(VARIABLES[Kind.LOGIN], number)
     with pytest.raises(BadInput, match="names a file descriptor that holds no password"):
         Passwords()
+
+
+def test_what_was_handed_over_and_refused_by_one_host_is_told_to_the_next(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(credentials, "handed_over", lambda kind: "s3cret" if kind is Kind.SUDO else None)
+    monkeypatch.setattr(credentials, "stored", lambda name: None)
+    known = Passwords()
+    assert known.astray() == ""
+    assert known.password("me@a:22", "a") == known.password("me@b:22", "b") == "s3cret"
+    known.right("me@a:22")
+    known.refused("me@b:22")
+    assert known.password("me@c:22", "c") is None
+    assert known.astray() == (
+        "the one that was handed over was refused by me@b:22, and is not tried anywhere else"
+    )
+    assert known.password("me@a:22", "a") == "s3cret"
+    assert known.astray(Kind.LOGIN) == ""
+
+
+@pytest.mark.usefixtures("fresh")
+@pytest.mark.parametrize("kind", list(Kind))
+def test_a_secret_in_a_variable_is_told_and_taken_out(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, kind: Kind
+) -> None:
+    variable = VARIABLES[kind].removesuffix("_FD")
+    monkeypatch.setenv(variable, "s3cret")
+    for _ in range(2):
+        known = Passwords()
+        assert known.password("me@h:22", "h", kind) is None
+        assert f"{variable} is not read" in known.astray(kind)
+        assert f"{VARIABLES[kind]}=3" in known.astray(kind)
+    assert variable not in os.environ
+    assert caplog.text.count(f"{variable} is not read") == 1
+    assert "s3cret" not in caplog.text
 
 
 @pytest.mark.usefixtures("fresh")

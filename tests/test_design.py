@@ -204,3 +204,23 @@ def test_a_rehearsal_is_each_kind_once_on_the_fastest_limited_line() -> None:
     assert not design.is_rehearsal(asked)
     assert design.rehearsal(shown) == shown
     assert design.rehearsal(replace(asked, lines=(AS_IT_IS,))).lines == (AS_IT_IS,)
+
+
+def test_the_size_of_a_plan_is_that_of_the_plan() -> None:
+    state = ProxyState(full=100)
+    for launches in (False, True):
+        for order in design.ORDERS:
+            asked = experiment(
+                states=(DISABLED, state),
+                disabled_only=("check-in", "history"),
+                launches=launches,
+                order=order,
+            )
+            plan = design.trials(asked)
+            size = design.size(asked)
+            assert size.trials == len(plan)
+            assert size.counted == sum(trial.counted for trial in plan)
+            assert size.launches == sum(trial.launch for trial in plan)
+            kinds = dict(design.cells(asked))
+            assert sum(kinds.values()) == len(plan)
+            assert set(kinds) == {trial.treatment for trial in plan}

@@ -10,6 +10,7 @@ import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import time
 import tomllib
 from collections.abc import Callable, Iterator
@@ -23,6 +24,7 @@ from lab import embedded
 from lab.embedded import folders, needs, plan
 from lab.errors import BadInput, HostLacks, LabError
 from lab.model import Role
+from ssh_agents import made
 from tests import users
 
 CHECKOUT = Path(__file__).resolve().parents[1]
@@ -65,18 +67,20 @@ def processes(folder: Path) -> dict[int, str]:
     return found
 
 
-def namespaces(until: float) -> set[str]:
-    """Every namespace in which a process lives that began before `until`, and that this user may look at.
-
-    The kernel gives a namespace's number out again, and somebody else may make namespaces meanwhile.
-    """
+def namespaces(process: Path) -> set[str]:
+    """Those in which it lives; none if it is gone, or not to be looked at by this user."""
     found = set()
-    for process in Path("/proc").glob("[0-9]*"):
-        with contextlib.suppress(OSError):
-            began = int((process / "stat").read_text("utf-8").rpartition(")")[2].split()[19])
-            if began <= until * os.sysconf("SC_CLK_TCK"):
-                found |= {str(link.readlink()) for link in (process / "ns").iterdir()}
+    with contextlib.suppress(OSError):
+        for link in (process / "ns").iterdir():
+            found.add(str(link.readlink()))
     return found
+
+
+def began(process: Path) -> str:
+    """When a process began, which with its number says which process it is; nothing if it is gone."""
+    with contextlib.suppress(OSError):
+        return (process / "stat").read_text("utf-8").rpartition(")")[2].split()[19]
+    return ""
 
 
 @dataclass
@@ -88,8 +92,8 @@ class Outside:
     unshare: int
     holder: int
     namespaces: set[str]
-    until: float | None = None
-    """when it was first asked what is left: nothing of the lab can have begun later"""
+    inhabitants: dict[Path, str]
+    """Processes in them, and when they began: others get the numbers of namespaces that are gone."""
 
     @classmethod
     def of(cls, folder: Path) -> Outside:
@@ -97,23 +101,22 @@ class Outside:
         keeper = next(pid for pid, words in ours.items() if "lab.embedded.keeper" in words)
         unshare = next(pid for pid, words in ours.items() if "unshare" in words.split()[0])
         holder = int(Path(f"/proc/{unshare}/task/{unshare}/children").read_text().split()[0])
-        mine = {str(link.readlink()) for link in Path("/proc/self/ns").iterdir()}
-        theirs = set()
-        for pid in ours:
-            for link in Path(f"/proc/{pid}/ns").iterdir():
-                with contextlib.suppress(OSError):
-                    theirs.add(str(link.readlink()))
-        return cls(folder, keeper, unshare, holder, theirs - mine)
+        theirs = {one for pid in ours for one in namespaces(Path(f"/proc/{pid}"))}
+        theirs -= namespaces(Path("/proc/self"))
+        within = {each: began(each) for each in Path("/proc").glob("[0-9]*") if namespaces(each) & theirs}
+        return cls(folder, keeper, unshare, holder, theirs, within)
 
     def left(self) -> list[str]:
         """What is still there of the lab."""
-        if self.until is None:
-            self.until = time.clock_gettime(time.CLOCK_BOOTTIME)
         mounts = Path("/proc/self/mountinfo").read_text("utf-8")
         # A zombie that its parent has not asked about has no command line and no namespaces.
         return [
             *processes(self.folder).values(),
-            *sorted(self.namespaces & namespaces(self.until)),
+            *(
+                f"{each} in {sorted(namespaces(each) & self.namespaces)}"
+                for each, then in self.inhabitants.items()
+                if began(each) == then and namespaces(each) & self.namespaces
+            ),
             *([str(self.folder)] if self.folder.exists() else []),
             *(line for line in mounts.splitlines() if str(self.folder) in line),
         ]
@@ -587,7 +590,7 @@ def test_namespaces_without_their_rights_are_noticed_and_nothing_is_left() -> No
     """As AppArmor does it: unshare succeeds, and the first device is refused."""
     if not ROOT:
         pytest.skip("only root can give up a right that it would have in a namespace")
-    before = set(Path("/tmp").glob(f"{folders.PREFIX}*"))
+    before = labs()
     command = [
         "setpriv",
         "--bounding-set",
@@ -601,7 +604,12 @@ def test_namespaces_without_their_rights_are_noticed_and_nothing_is_left() -> No
     done = subprocess.run(command, cwd=CHECKOUT, capture_output=True, text=True, timeout=100)
     assert "Operation not permitted" in done.stdout, done.stdout + done.stderr
     assert "--cap-add NET_ADMIN" in done.stdout
-    assert set(Path("/tmp").glob(f"{folders.PREFIX}*")) <= before
+    assert labs() <= before
+
+
+def labs() -> set[Path]:
+    """Folders of labs of this test process."""
+    return set(Path(tempfile.gettempdir()).glob(f"{folders.PREFIX}*"))
 
 
 # ---- without a kernel
@@ -680,3 +688,18 @@ def test_a_folder_that_is_no_labs_is_left_alone(tmp_path: Path) -> None:
     (mine / "letter").write_text("dear", "utf-8")
     assert embedded.sweep(tmp_path) == []
     assert (mine / "letter").exists()
+
+
+@pytest.mark.skipif(not ROOT, reason="the record is root's")
+def test_what_root_wrote_down_of_a_labs_folders_goes_with_the_lab(tmp_path: Path) -> None:
+    lab, other = tmp_path / "branchlab-x", tmp_path / "branchlab-xy"
+    try:
+        for one in (lab, other):
+            one.mkdir()
+            made.noted({"path": f"{one}/cache", "what": "cache", "parents": []})
+        folders.remove(lab)
+        assert made.record(f"{lab}/cache") is None
+        assert made.record(f"{other}/cache") is not None
+    finally:
+        for one in (lab, other):
+            made.struck(f"{one}/cache")

@@ -11,6 +11,7 @@ from lab import events, runner
 from lab.events import (
     Event,
     HostChanged,
+    LineSettled,
     Noted,
     RunContinued,
     RunPaused,
@@ -19,11 +20,13 @@ from lab.events import (
     from_json,
     to_json,
 )
+from lab.model import AS_IT_IS
 from lab.stop import Stop
 
 MORE: tuple[Event, ...] = (
     HostChanged(host="server", at="2024-01-02T03:04:05.000+00:00", what="line applied", undone=True),
     Noted(text="a cache „voll“", grade="warn", trial=3),
+    LineSettled(line=AS_IT_IS, attempts=5, within=0.05, widest=0.031, spared=(9, 10)),
     RunPaused(),
     RunResumed(),
     RunContinued(at="2024-01-02T03:04:05.000+00:00", trials=()),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import socket
 import subprocess
+from pathlib import Path
 
 import pytest
 
@@ -139,3 +140,11 @@ def test_a_tool_that_is_absent_or_hangs_is_null(tmp_path, monkeypatch) -> None: 
         path.chmod(0o755)
     told = facts.tell({"tools": ["git", "svn", "nft", "tc"]}, CALL)
     assert told["tools"] == {"git": None, "svn": "1.14", "nft": None, "tc": "there, but silent"}
+
+
+def test_to_ask_for_versions_changes_nothing_at_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    told = facts.tell({"tools": sorted(facts.TOOLS)}, CALL)["tools"]
+    assert list(tmp_path.iterdir()) == []
+    if told["svn"] is not None:
+        assert told["svn"][0].isdigit(), told["svn"]

@@ -591,7 +591,7 @@ def test_doors_pass_what_was_agreed_to_and_the_passwords_to_the_machines() -> No
     doors = Doors()
     bed = doors.testbed(HOSTS, passwords=doors.passwords(), agreed=frozenset({"purge"}))
     assert isinstance(bed, Machines)
-    assert bed._agreed == {"purge"}
+    assert bed._consent.agreed == {"purge"}
     assert bed._passwords is doors.passwords()
 
 

@@ -23,6 +23,7 @@ from gui.asking import CloseDialog
 from gui.doors import Doors
 from gui.main_window import EXPORTS, LAB, RESULTS, RUN, START, MainWindow
 from gui.report import DefectDialog, Reporter
+from gui.telling import EXPERIMENT, HELP, SETTINGS
 from gui.theme import sheet
 from gui.theme.look import Look
 from lab import runner, store
@@ -108,7 +109,7 @@ def test_it_opens_on_start_and_shows_only_pages_that_exist(made: Made) -> None:
     window = made()
     assert window._page == START
     assert not window._navigation.isVisible()
-    assert list(window._navigation.buttons)[:3] == [LAB, RUN, RESULTS]
+    assert list(window._navigation.buttons) == [LAB, EXPERIMENT, RUN, RESULTS, HELP, SETTINGS]
 
 
 def test_a_run_from_start_to_last_point(made: Made, qtbot: QtBot) -> None:
@@ -285,7 +286,7 @@ def test_keys_reach_pages_and_parts(made: Made, qtbot: QtBot) -> None:
     window = made()
     with qtbot.waitActive(window):
         window.activateWindow()
-    for key, page in ((Qt.Key.Key_1, LAB), (Qt.Key.Key_2, RUN), (Qt.Key.Key_3, RESULTS)):
+    for key, page in ((Qt.Key.Key_1, LAB), (Qt.Key.Key_3, RUN), (Qt.Key.Key_4, RESULTS)):
         qtbot.keyClick(window, key, Qt.KeyboardModifier.AltModifier)
         assert window._page == page
     window.show_page(LAB)

@@ -126,6 +126,80 @@ def test_no_rate_and_no_delay_after_both(bed: Bed) -> None:
     assert bed.qdiscs() == before
 
 
+STRANGERS = "filter add dev eth0 ingress protocol ip prio {} u32 match ip src 10.9.9.9/32 classid 1:1"
+
+
+def _reaches(bed: Bed) -> int:
+    ping = {"port": bed.port, "count": 3, "size": 64, "interval_s": 0.001, "timeout_s": 1.0}
+    got: int = bed.host("c1").ask("probe.ping", address=SERVER, **ping)["received"]
+    return got
+
+
+def _ingress(bed: Bed) -> str:
+    return bed.net.run("server", "tc", "filter", "show", "dev", "eth0", "ingress", check=False)
+
+
+@pytest.mark.lab
+@pytest.mark.parametrize("pref", [50, 1201])
+@pytest.mark.parametrize("way", ["lifted", "killed"])
+def test_an_ingress_that_somebody_else_uses_too_cuts_nobody_off(bed: Bed, way: str, pref: int) -> None:
+    """Redirects of ours stayed there when their IFB went, and lost every packet, for ever."""
+    bed.net.run("server", "tc", *["qdisc", "add", "dev", "eth0", "handle", "ffff:", "ingress"])
+    bed.net.run("server", "tc", *STRANGERS.format(pref).split())
+    alone = _ingress(bed)
+    bed.net.run("server", "tc", *["qdisc", "del", "dev", "eth0", "ingress"])
+    bed.apply(64_000, 64_000)
+    bed.net.run("server", "tc", *STRANGERS.format(pref).split())
+    assert not bed.root.ask("line.read")["applied"]
+    if way == "lifted":
+        bed.root.ask("line.lift")
+    else:
+        bed.root.kill()
+        end = time.monotonic() + 60
+        while any(b"\0watch\0" in bed.net.command_line(pid) for pid in bed.net.pids("server")):
+            assert time.monotonic() < end
+            time.sleep(0.05)
+    links = bed.net.run("server", "ip", "-o", "link")
+    assert "bl-ifb" not in links
+    assert "mirred" not in _ingress(bed)
+    assert "0a090909/ffffffff at 12" in _ingress(bed)
+    assert pref == 1201 or "pref 1201" not in _ingress(bed)
+    assert len(_ingress(bed).splitlines()) >= len(alone.splitlines())
+    assert _reaches(bed) == 3
+
+
+@pytest.mark.lab
+def test_redirects_to_a_device_that_is_gone_are_found_and_removed(bed: Bed) -> None:
+    """As an earlier version left them, or somebody who removed all the rest of the line."""
+    bed.apply(64_000, 64_000)
+    bed.net.run("server", "tc", *STRANGERS.format(50).split())
+    bed.net.run("server", "tc", *["qdisc", "del", "dev", "eth0", "root"])
+    bed.net.run("server", "ip", *["link", "del", "bl-ifb"])
+    assert _reaches(bed) == 0
+    read = bed.root.ask("line.read")
+    assert (read["applied"], read["method"]) == (False, "tc")
+    (said,) = bed.root.ask("lease.close")["undone"]
+    assert said.startswith(
+        "line on eth0 taken off (rate); but on eth0 not all is as before: queue ingress ffff:"
+    )
+    assert _reaches(bed) == 3
+    assert "0a090909/ffffffff at 12" in _ingress(bed)
+
+
+@pytest.mark.lab
+def test_redirects_that_no_lease_tells_of_are_strays(bed: Bed) -> None:
+    bed.apply(64_000, 64_000)
+    bed.root.ask("lease.close")
+    for words in (
+        "tc qdisc add dev eth0 handle ffff: ingress",
+        "tc filter add dev eth0 parent ffff: protocol ip prio 1201 u32 match ip src 10.9.9.9/32 flowid b1ab:10",
+    ):
+        bed.net.run("server", *words.split())
+    assert bed.root.ask("leases")["unpromised"] == [{"kind": "line", "what": "a line on eth0"}]
+    assert bed.root.ask("revert") == {"undone": ["line on eth0 taken off"]}
+    assert "ingress" not in bed.net.run("server", "tc", "qdisc", "show", "dev", "eth0")
+
+
 @pytest.mark.lab
 def test_a_revert_during_a_transfer_voids_the_trial(bed: Bed) -> None:
     """Deleting the root qdisc drops queued packets: the line read back after is not the line asked."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import getpass
+import sys
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -11,7 +12,7 @@ from pathlib import Path
 
 import pytest
 import sshd
-from netns import OFFICE, SERVER, SERVER6, Agent, FailedError, Net, office
+from netns import CODE, OFFICE, SERVER, SERVER6, Agent, FailedError, Net, office
 
 PORT = 2222
 PEERS = [{"name": "c1", "addresses": ["10.77.0.11", "fd77::11"]}]
@@ -108,6 +109,11 @@ def test_all_lost_is_refused_unless_ours_is_exempt_or_on_no_network(bench: Bench
     with pytest.raises(FailedError, match=r"bad-request.*cut this session off"):
         bench.root.ask("line.apply", office=OFFICE, **SEVERED)
     assert bench.net.run("server", "tc", "qdisc") == before
+    over = {"SSH_CONNECTION": "10.77.0.11 40000 10.77.0.1 2222"}  # said to be apart, and is not
+    argv = bench.net.argv("server", "env", *(f"{name}={value}" for name, value in over.items()))
+    doubted = Agent([*argv, sys.executable, "-I", "-S", "-c", CODE, "privileged"])
+    with contextlib.closing(doubted), pytest.raises(FailedError, match=r"bad-request.*cut this session off"):
+        doubted.ask("line.apply", office=OFFICE, apart=True, **SEVERED)
     read = bench.root.ask("line.apply", office=OFFICE, apart=True, **SEVERED)
     assert (read["applied"], read["loss"], read["method"]) == (True, 1.0, "tc+bfifo")
     bench.root.ask("lease.close")

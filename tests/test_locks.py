@@ -118,7 +118,7 @@ def test_both_agents_of_one_session_and_a_host_named_twice_do_not_lock_each_othe
 
 def test_a_lease_that_lapsed_locks_nobody_out(host: Host) -> None:
     mine = host.agent()
-    mine.ask("lease.open", lease_s=0.5, owner=ALICE)
+    mine.ask("lease.open", lease_s=3, owner=ALICE)
     mine.ask("files.scratch", name="a")
     os.kill(mine.pid, signal.SIGSTOP)
     try:

@@ -31,11 +31,11 @@ from lab.asking import Question
 from lab.cli import story
 from lab.credentials import Passwords
 from lab.embedded import Embedded
-from lab.errors import AgentRefused, BadInput, HostLacks
+from lab.errors import AgentRefused, BadInput, HostLacks, LabError
 from lab.events import CacheFilled, HostSeen, Noted, Outcome, RunFinished, ToolMeasured
 from lab.machines import Machines
 from lab.model import AS_IT_IS, DISABLED, Cache, Experiment, Lab, Role
-from lab.rig import fullness, looking
+from lab.rig import checking, fullness, hosts, looking
 from lab.rig.hosts import Connected
 from lab.rig.workplace import Workplace
 from lab.stop import Stop
@@ -292,12 +292,15 @@ def test_a_lab_is_our_own_while_it_stands_and_all_of_it_is(lab: Embedded) -> Non
 
 
 @pytest.mark.lab
-def test_a_lab_of_our_own_is_not_even_connected_to(lab: Embedded, monkeypatch: pytest.MonkeyPatch) -> None:
-    def refuse(*_: object, **__: object) -> None:
-        raise AssertionError("connected")
-
-    monkeypatch.setattr(looking, "connected", refuse)
+def test_in_a_lab_of_our_own_nothing_is_asked_and_what_cannot_begin_is_refused(lab: Embedded) -> None:
     assert machines.look(lab.lab, WANTED) == ()
+    own = replace(WANTED, data=None, repository="http://{server}:8099/svn/trunk")
+    with pytest.raises(LabError):
+        machines.look(lab.lab, own)
+    with hosts.connected(lab.lab, Stop(), lease_s=30.0, owned_by=hosts.owner("r", "another run")):
+        with pytest.raises(AgentRefused, match="held by") as caught:
+            machines.look(lab.lab, WANTED)
+        assert caught.value.kind == "busy"
 
 
 GET = experiment(states=(EMPTY,), attempts=1)
@@ -323,12 +326,32 @@ def test_what_a_run_did_not_bring_into_a_cache_it_takes_out_only_if_that_was_agr
         found = real_runs.on(lab.folder, "proxy", f"find {folder} -name '*.header'").splitlines()
         return sorted(line for line in found if line.endswith(".header"))
 
+    (folder,) = (one.cache.folder for one in lab.lab.hosts if one.cache)
+
+    def brought_back() -> None:
+        """As a run leaves it that ended with a power cut."""
+        real_runs.on(lab.folder, "proxy", f"cp -a {folder}.kept/. {folder}/")
+
     assert look_at(lab) == ()
-    with monkeypatch.context() as broken:  # as if it had been killed: the objects stay
-        broken.setattr(fullness.Fullness, "clear", lambda *_: None)
+    with monkeypatch.context() as broken:
+        keep = f"cp -a {folder} {folder}.kept"
+        broken.setattr(fullness.Fullness, "clear", lambda *_: real_runs.on(lab.folder, "proxy", keep))
         assert last_word(replace(GET, states=(real_runs.FULL,)), Machines(lab.lab)).outcome is Outcome.DONE
+    assert objects() == []  # the service's own undo has emptied it
+    brought_back()
+    with monkeypatch.context() as ours:  # they came by BranchLab's own proxy: nobody else's
+        ours.setattr(machines, "own", lambda lab: False)
+        assert machines.look(lab.lab, GET) == ()
+        assert last_word(GET, Machines(lab.lab)).outcome is Outcome.DONE
+        assert objects() == []
+        brought_back()
+        taken = checking.revert(lab.lab)["proxy"]
+        assert any("is taken out (" in text for text in taken), taken
+        assert objects() == []
+    brought_back()
     before = objects()
     assert len(before) >= 150
+    monkeypatch.setattr(looking, "fills_alone", lambda host: False)  # as in a cache of the office's own
     monkeypatch.setattr(machines, "own", lambda lab: False)
     (asked,) = machines.look(lab.lab, GET)
     assert (asked.kind, asked.host) == ("purge", "proxy")
@@ -387,7 +410,17 @@ def test_what_a_colleague_brings_in_while_a_run_fills_stays_and_is_on_no_list(
         fetched(lab, theirs[-1])
         return asked
 
+    remaining: list[set[str]] = []
+    (folder,) = (one.cache.folder for one in lab.lab.hosts if one.cache)
+    clear = fullness.Fullness.clear
+
+    def cleared(self: fullness.Fullness) -> None:
+        clear(self)
+        remaining.append({url.rstrip("?") for url in urls_in_cache(lab)})
+        real_runs.on(lab.folder, "proxy", f"rm -rf {folder}.kept; cp -a {folder} {folder}.kept")
+
     monkeypatch.setattr(Workplace, "run_noted", busy)
+    monkeypatch.setattr(fullness.Fullness, "clear", cleared)
     events = list(runner.run(wanted, Machines(lab.lab), Stop()))
     seen = [event for event in events if isinstance(event, CacheFilled)]
     assert events[-1].outcome is Outcome.DONE, events[-1]  # type: ignore[attr-defined]
@@ -396,9 +429,13 @@ def test_what_a_colleague_brings_in_while_a_run_fills_stays_and_is_on_no_list(
         ("history", 150, "get"),
     ]
     assert len(theirs) == 2
-    assert {url.rstrip("?") for url in urls_in_cache(lab)} == set(theirs)
+    assert remaining == [set(theirs)]
+    assert urls_in_cache(lab) == set()  # with the proxy of BranchLab's own goes what is in its cache
     assert any("brought in by others" in event.text for event in events if isinstance(event, Noted))
-    # They are asked about before the next run; and what comes after the question is not agreed to by its yes.
+    # In a cache of the office's own they stay. They are asked about before the next run; and what comes after the
+    # question is not agreed to by its yes.
+    real_runs.on(lab.folder, "proxy", f"cp -a {folder}.kept/. {folder}/")
+    monkeypatch.setattr(looking, "fills_alone", lambda host: False)
     (asked,) = machines.look(lab.lab, GET)
     assert asked.text.startswith("2 objects (")
     late = theirs[0].replace("/90/", "/80/")
@@ -406,10 +443,11 @@ def test_what_a_colleague_brings_in_while_a_run_fills_stays_and_is_on_no_list(
     assert word.outcome is Outcome.FAILED
     assert "1 objects (" in word.reason
     assert "came there after it was looked at" in word.reason
-    assert {url.rstrip("?") for url in urls_in_cache(lab)} == {*theirs, late}
+    assert len(remaining) == 1  # nothing was taken out, and that run did not come as far as a clean-up
+    real_runs.on(lab.folder, "proxy", f"cp -a {folder}.kept/. {folder}/")
     machines.look(lab.lab, GET)
     assert last_word(GET, Machines(lab.lab, agreed=frozenset({"purge"}))).outcome is Outcome.DONE
-    assert {url.rstrip("?") for url in urls_in_cache(lab)} == {theirs[2]}  # that came during its fill
+    assert remaining[1] == {theirs[2]}  # that came during its fill
 
 
 def look_at(lab: Embedded) -> tuple[Question, ...]:

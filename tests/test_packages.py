@@ -18,7 +18,7 @@ from pathlib import Path
 
 import pytest
 
-from ssh_agents import package_names, packages, protocol, tool
+from ssh_agents import footprint, package_names, packages, private, protocol, strays, tool
 
 FAKE = '''#!{python} -IS
 """A FAKE package manager: every package brings `NAME-lib`, and is itself a program where the test says so."""
@@ -225,6 +225,33 @@ def test_an_administrators_own_word_on_services_stands(host: Host) -> None:
     assert host.policy.read_text() == "#!/bin/sh\nexit 0\n"
     packages.undo({"names": "squid"})
     assert host.policy.exists()
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root may take it away")
+def test_what_a_power_cut_left_of_an_install_lets_services_start_again(
+    host: Host, monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    run = tmp_path_factory.mktemp("run")
+    monkeypatch.setattr(private, "_candidates", lambda: [str(run / "branchlab")])
+    host.has(*BY_MANAGER["apt-get"], "update-rc.d").say(known=["squid"], brings={"squid": ["squid"]})
+    host.policy.write_text(packages.POLICY_TEXT)
+    (found,) = strays._policy()
+    assert str(host.policy) in found.what
+    entries = footprint.roots({}, host.call)["entries"]
+    assert [one["there"] for one in entries if one["path"] == str(host.policy)] == [True]
+    with held(host.lock):  # somebody installs now: it is that one's
+        assert strays._policy() == []
+    assert "services again" in found.remove()
+    assert (found.remove(), strays._policy(), host.policy.exists()) == ("", [], False)
+    host.policy.write_text(packages.POLICY_TEXT)
+    packages.install({"needs": ["squid"]}, host.call)  # takes it for ours
+    assert not host.policy.exists()
+    host.policy.write_text(packages.POLICY_TEXT)
+    footprint.forget_roots({}, host.call)
+    assert not host.policy.exists()
+    host.policy.write_text("#!/bin/sh\nexit 101\n")
+    assert strays._policy() == []
+    assert not footprint.forget_roots({}, host.call)["removed"]
 
 
 def test_undo_lets_services_start_again_where_the_agent_died(host: Host) -> None:

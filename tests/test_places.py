@@ -187,6 +187,22 @@ def test_no_message_repeats_a_password(url: str) -> None:
     assert "joe" not in str(caught.value)
 
 
+@pytest.mark.parametrize(
+    "url",
+    [
+        "http://s/x?private_token=s3cret",
+        "http://s:x/x?s3cret",
+        "ftp://s/x?s3cret\n#s3cret",
+        "http://s/x#s3cret",
+    ],
+)
+def test_no_message_repeats_what_may_be_a_token(url: str) -> None:
+    with pytest.raises(BadInput) as caught:
+        places.address(url)
+    assert "s3cret" not in str(caught.value)
+    assert places.shown(url).startswith(url.partition("/x")[0])
+
+
 def test_a_place_that_was_taken_away_is_not_made_anew() -> None:
     copy = ["svn", "copy", "--message", "x", "http://s/svn/project/trunk@5", f"{PLACE}/trial-1"]
     places.refuse_change(copy, "", PLACE)

@@ -27,10 +27,11 @@ from two_apaches import Promises
 
 from lab import agents, credentials, runner, ssh, store
 from lab.agents import starting
-from lab.credentials import Passwords
+from lab.credentials import Kind, Passwords
 from lab.errors import AgentRefused, BadInput, HostLacks, Stopped
 from lab.machines import Machines
 from lab.model import DISABLED, Experiment, Lab, Line, Role
+from lab.rig import hosts
 from lab.stop import Stop
 from ssh_agents import __main__ as agent_main
 from ssh_agents import command, files, given, grounds, installed, service, service_asked, tool
@@ -131,6 +132,24 @@ def test_a_wrong_password_is_one_attempt_and_one_error(user: users.User, tries: 
     assert "wrong-secret" not in caught.value.told()
     assert caught.value.host == "bench"
     assert "1 incorrect password attempt" in log.read_text().replace("\n    ", " ")
+
+
+@lab_only
+def test_a_host_after_one_that_refused_what_was_handed_over_is_told_so(
+    user: users.User, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    user.sudoers("Defaults:USER timestamp_type=global", ALL)
+    monkeypatch.setattr(credentials, "stored", lambda name: None)
+    monkeypatch.setattr(credentials, "handed_over", lambda kind: user.password if kind is Kind.SUDO else None)
+    known = Passwords()
+    assert known.password("me@proxy:22", "proxy") == user.password
+    known.refused("me@proxy:22")
+    with ssh.connect(user.host()) as connection, agents.started(connection) as helper:
+        with pytest.raises(agents.PasswordMissing, match="was refused by me@proxy:22, and is not") as caught:
+            hosts.rooted(connection, helper, known)
+        assert "--sudoers" in caught.value.advice
+        assert user.password not in caught.value.told()
+        hosts.rooted(connection, helper, Passwords()).close()
 
 
 @lab_only
@@ -276,6 +295,54 @@ def test_doas_without_and_with_a_password(doas: users.User) -> None:
     doas.write(conf, "permit nopass nobody as root\n", 0o600)
     with pytest.raises(HostLacks), privileged(doas, None, "doas"):
         pass
+
+
+# The user's own login shell, as sshd starts it
+
+SHELLS = ("bash", "dash", "csh", "tcsh", "fish", "zsh", "rbash")
+
+
+@pytest.fixture
+def shell(request: pytest.FixtureRequest, user: users.User) -> Iterator[str]:
+    path = shutil.which(request.param)
+    if path is None:
+        pytest.skip(f"no {request.param} here")
+    subprocess.run(["usermod", "-s", path, user.name], check=True)
+    yield request.param
+    subprocess.run(["usermod", "-s", "/bin/bash", user.name], check=True)
+
+
+@lab_only
+@pytest.mark.parametrize("shell", SHELLS, indirect=True)
+@pytest.mark.parametrize("tool", ["sudo", "doas"])
+def test_a_password_is_asked_for_once_under_any_login_shell(
+    request: pytest.FixtureRequest, user: users.User, shell: str, tool: str
+) -> None:
+    if tool == "doas":
+        request.getfixturevalue("doas")
+        user.write(Path("/etc/doas.conf"), f"permit {user.name} as root\n", 0o600)
+    else:
+        user.sudoers("USER ALL=(root) ALL")
+    # What a start-up file says stands before the agent's first word, and sudo's question.
+    for name in (".bashrc", ".cshrc", ".zshenv"):
+        (user.home / name).write_text("echo hello\n")
+    asked = Asked(user.password)
+    with ssh.connect(user.host()) as connection:
+        assert connection.run(["echo", "a b;$HOME*"]).out.endswith(b"a b;$HOME*\n")
+    with privileged(user, asked, tool) as agent:
+        works(agent)
+    assert asked.times == 1
+    with pytest.raises(agents.PasswordRefused), privileged(user, Asked("wrong-secret"), tool):
+        pass
+
+
+@lab_only
+@pytest.mark.parametrize("shell", ["nologin", "false"], indirect=True)
+def test_a_login_shell_that_runs_nothing_is_told_as_that(user: users.User, shell: str) -> None:
+    with ssh.connect(user.host()) as connection, pytest.raises(starting.NotBegun) as caught:
+        agents.started(connection)
+    assert "Give that user a shell" in caught.value.advice
+    assert ("not available" in str(caught.value)) == (shell == "nologin")
 
 
 # The installed agent
@@ -699,6 +766,45 @@ def test_nobody_is_let_pass_through_a_link(tmp_path: Path) -> None:
     with pytest.raises(Refused):
         grounds._let_pass(str(link / "data"), grounds.User("nobody", 65534, 65534))
     assert (kept.stat().st_mode & 0o777, kept.stat().st_gid) == (0o700, 0)
+
+
+@as_root
+@pytest.mark.parametrize(
+    ("environment", "starts"),
+    [
+        ({"SUDO_UID": "0", "DOAS_USER": "nobody"}, False),
+        ({"SUDO_UID": "65534", "DOAS_USER": "root"}, False),
+        ({"SUDO_UID": "65534", "DOAS_USER": "nobody-of-this-host"}, False),
+        ({"SUDO_UID": "65534", "DOAS_USER": "nobody"}, True),
+        ({"SUDO_UID": "65534"}, True),
+        ({"DOAS_USER": "nobody"}, True),
+    ],
+)
+def test_who_raised_whose_rights_is_not_taken_from_what_a_user_may_write(
+    environment: dict[str, str], starts: bool
+) -> None:
+    """doas with `keepenv` lets its user set SUDO_UID, and sudo with -E DOAS_USER; the true one is always set."""
+    code = f"import sys; sys.path.insert(0, {str(ROOT)!r}); from ssh_agents import tool; tool.settle()"
+    done = subprocess.run(
+        [sys.executable, "-I", "-S", "-c", code], env=environment, capture_output=True, text=True, check=False
+    )
+    assert (done.returncode == 0) == starts
+    assert starts or "only one can be true" in done.stderr
+
+
+def test_where_a_session_comes_from_is_known_behind_sudo_too() -> None:
+    """sudo takes SSH_CONNECTION away from what it starts, but not from itself."""
+    code = f"import sys; sys.path.insert(0, {str(ROOT)!r}); from ssh_agents import system; print(system.session_from())"
+    inner = [sys.executable, "-I", "-S", "-c", code]
+    outer = f"import subprocess; subprocess.run({inner!r}, env={{}})"
+    for connection, address in (
+        ("198.51.100.7 40000 198.51.100.10 22", "198.51.100.7"),
+        ("UNKNOWN 65535 UNKNOWN 65535", ""),
+    ):
+        for words in (inner, [sys.executable, "-I", "-S", "-c", outer]):
+            environment = {"SSH_CONNECTION": connection}
+            done = subprocess.run(words, env=environment, capture_output=True, text=True, check=True)
+            assert done.stdout.strip() == address
 
 
 @as_root

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from lab import profile, toml_places, units
 from lab.errors import BadInput
-from lab.model import Cache, Change, Line, ProxyState, Role
+from lab.model import Cache, Change, Line, ProxyState, Role, Until
 from ssh_agents import line_asked, protocol
 
 GOOD = """\
@@ -165,7 +165,8 @@ def test_a_good_profile_is_read_whole() -> None:
         ("{server}", "{srver}", "(did you mean server?)"),
         ("{server}", "{server", "has a brace too many"),
         ("schema = 1", "schema = 2", "a newer BranchLab wrote this"),
-        ("schema = 1", "", "the first line should be: schema = 1"),
+        ("schema = 1", 'schema = "1"', "the first line should be: schema = 1"),
+        ("schema = 1", "schema = -1", "the first line should be: schema = 1"),
         ('name = "Minsk office"', "name = 1", "minsk.toml:3: name: this should be a text"),
         ('name = "Minsk office"', 'title = "x"', "minsk.toml:3: title: unknown key"),
         (
@@ -543,6 +544,8 @@ def test_a_repository_as_it_is_is_refused_with_line_and_cure(old: str, new: str,
         ('ssh = "desk-1"', 'ssh = "joe:s3@cret@desk-1:22"'),
         ('ssh = "desk-1"', 'ssh = "joe:s3cret@::1"'),
         ('"http://{server}/svn/trunk"', '"http://me:s3cret@{server}/svn/trunk"'),
+        ('"http://{server}/svn/trunk"', '"http://{server}/svn/trunk?private_token=s3cret"'),
+        ('"http://proxy.office.example.com:8081"', '"http://proxy.example.com:8081/?key=s3cret"'),
     ],
 )
 def test_a_password_in_a_profile_is_refused_and_never_repeated(old: str, new: str) -> None:
@@ -595,3 +598,60 @@ def test_a_cache_that_no_proxy_of_our_own_could_have_is_refused(table: str, told
     old = 'cache = { kind = "apache-disk", folder = "/var/cache/branchlab"'
     text = changed(old, f'services = "/srv/x"\ncache = {{ {table}')
     assert any(told in line for line in refused(text)), refused(text)
+
+
+def test_a_line_may_have_its_price_a_month() -> None:
+    known = parsed(changed('    "1/2 Mbit/s 40 ms",', '    { line = "1/2 Mbit/s 40 ms", price = 45 },'))
+    (experiment,) = known.experiments
+    assert experiment.prices == (None, None, 45.0)
+    assert experiment.price(experiment.lines[2]) == 45.0
+    assert experiment.price(experiment.lines[0]) is None
+    assert parsed(GOOD).experiments[0].prices == ()
+
+
+@pytest.mark.parametrize(
+    ("entry", "words"),
+    [
+        ('{ line = "1/2 Mbit/s", price = -1 }', "`-1` is no price a month: write a number such as 45"),
+        ('{ line = "1/2 Mbit/s", price = "45 EUR" }', "is no price a month"),
+        ('{ line = "1/2 Mbit/s", price = inf }', "is no price a month"),
+        ('{ line = "1/2 Mbit/s", price = true }', "is no price a month"),
+        ('{ line = "1/2 Mbit/s", cost = 45 }', "a line's table has a line and a price: write { line ="),
+        ("{ price = 45 }", "a line's table has a line and a price"),
+        ('{ line = "1,024/2 Mbit/s" }', "1,024 or 1.024? Write 1024."),
+    ],
+)
+def test_a_wrong_price_is_refused_with_its_line(entry: str, words: str) -> None:
+    (told,) = refused(changed('"1/2 Mbit/s 40 ms",', f"{entry},"))
+    assert told.startswith("minsk.toml:31: experiments.1.lines.3: ")
+    assert words in told
+
+
+def test_a_line_with_a_price_is_the_same_line_as_without() -> None:
+    told = refused(changed('"128/256 kbit/s",', '{ line = "64/128 kbit/s", price = 9 },'))
+    assert "stands there twice" in told[0]
+
+
+def test_blocks_may_be_repeated_until_all_is_stable() -> None:
+    assert parsed(GOOD).experiments[0].until is None
+    (experiment,) = parsed(GOOD + 'until = { within = "5 %" }\n').experiments
+    assert experiment.until == Until(within=0.05, at_most=12)
+    for wrong, words in (
+        ('{ within = "5 %", at_most = 4 }', "write at_most = 10"),
+        ("{ at_most = 9 }", '`within` is missing: write within = "5 %"'),
+        ('{ within = "5 %", most = 9 }', "unknown key `most`"),
+        ('{ within = "500 %" }', "more than all"),
+    ):
+        (told,) = refused(GOOD + f"until = {wrong}\n")
+        assert told.startswith("minsk.toml:39: experiments.1.until"), told
+        assert words in told
+    (told,) = refused(changed('order = "blocks"', 'order = "published"') + 'until = { within = "5 %" }\n')
+    assert 'write order = "blocks", or take `until` out' in told
+
+
+def test_a_trial_may_have_a_limit() -> None:
+    assert parsed(GOOD).experiments[0].limit_s is None
+    assert parsed(GOOD + 'limit = "15 min"\n').experiments[0].limit_s == 900
+    for wrong in ('"0.5 s"', '"25 h"', "15", '"1500 min"'):
+        (told,) = refused(GOOD + f"limit = {wrong}\n")
+        assert told.startswith("minsk.toml:39: experiments.1.limit: "), told

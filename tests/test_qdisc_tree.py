@@ -4,17 +4,22 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
+import shutil
+import signal
 import struct
 import sys
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import pytest
-from netns import ROOT, Agent, FailedError, Net, net
+from netns import CODE, ROOT, Agent, FailedError, Net, net
 
-from ssh_agents import netlink, qdisc_tree
+from ssh_agents import netlink, qdisc_tree, watch
+from ssh_agents.lease import Lease
 from ssh_agents.qdisc_tree import CLASS, FILTER, QDISC, Tree
 
 OFFICE = ["10.77.0.11"]
@@ -338,6 +343,61 @@ def test_the_promise_holds_the_tree_before_anything_is_changed(bench: Bench) -> 
     end = time.monotonic() + 60
     while bench.dump() != before and time.monotonic() < end:
         time.sleep(0.05)
+    assert bench.dump() == before
+
+
+AMID = CODE.replace(
+    "from ssh_agents.__main__",
+    "import os; from ssh_agents import qdisc_tree as q; r = q.remove\n"
+    "def remove(*args):\n q.remove = r; BEFORE; r(*args); AFTER\n"
+    "q.remove = remove; from ssh_agents.__main__",
+)
+"""An agent to which something happens before or after it removes somebody's queues."""
+SIGNAL = "os.kill(os.getpid(), %d)"
+
+
+@pytest.mark.lab
+def test_who_goes_on_after_the_lease_loses_nobody_s_tree(bench: Bench) -> None:
+    """All was undone and forgotten while the agent was stopped, and only it knows what stood there."""
+    bench.set_up(HTB)
+    before = bench.dump()
+    replace = bench.agreed()
+    bench.root.ask("lease.close")
+    text = AMID.replace("BEFORE", SIGNAL % signal.SIGSTOP).replace("AFTER", "0")
+    agent = bench.net.agent("a", privileged=True, text=text)
+    folder = Path(agent.ask("lease.open", lease_s=2)["folder"])
+    applied = agent.start("line.apply", **LINE, replace=replace)
+    end = time.monotonic() + 60
+    while folder.exists() and time.monotonic() < end:
+        time.sleep(0.05)
+    assert bench.dump() == before
+    os.kill(agent.pid, signal.SIGCONT)
+    with pytest.raises(FailedError, match="lapsed"):
+        applied.done()
+    assert bench.dump() == before
+
+
+@pytest.mark.lab
+def test_a_tree_whose_promise_is_gone_too_is_back_before_the_next_lease(bench: Bench) -> None:
+    """Agent and watcher killed when it was removed and no line was there yet, and the lease removed by hand."""
+    bench.set_up(HTB)
+    before = bench.dump()
+    replace = bench.agreed()
+    bench.root.ask("lease.close")
+    agent = bench.net.agent(
+        "a", privileged=True, text=AMID.replace("BEFORE", "0").replace("AFTER", SIGNAL % 9)
+    )
+    folder = agent.ask("lease.open", lease_s=300)["folder"]
+    watcher = watch.found(Lease(folder))
+    assert watcher is not None
+    os.kill(watcher[0], signal.SIGKILL)
+    agent.start("line.apply", **LINE, replace=replace)
+    agent.process.wait(30)
+    shutil.rmtree(folder)
+    assert bench.dump() != before
+    assert [one["kind"] for one in bench.root.ask("leases")["unpromised"]] == ["line"]
+    changes = bench.root.start("lease.open", lease_s=30).changes()
+    assert "put back on eth0" in changes[0]["what"]
     assert bench.dump() == before
 
 

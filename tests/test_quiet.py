@@ -45,6 +45,18 @@ def test_listening_and_time_wait_are_quiet() -> None:
     assert [one.here_port for one in quiet.busy(found, set(), {50_000})] == [80]
 
 
+def test_an_open_connection_is_idle_only_while_nothing_waits_in_it() -> None:
+    row = "   1: 01004D0A:0050 0B004D0A:C350 {} {} 00:00000000 00000000     0        0 2 1 0 20 4 30 10 -1\n"
+    for state, waiting, still in (
+        ("01", "00000000:00000000", True),
+        ("01", "00000001:00000000", False),
+        ("01", "00000000:00000A00", False),
+        ("08", "00000000:00000000", False),
+    ):
+        (one,) = quiet.connections("head\n" + row.format(state, waiting))
+        assert quiet.idle(one) is still
+
+
 def test_only_the_line_s_own_queues_count() -> None:
     def queue(handle: int, waiting: int) -> netlink.Queue:
         return netlink.Queue(1, "tbf", handle, 0, b"", 0, 0, waiting)
@@ -102,6 +114,20 @@ def test_an_open_connection_is_not_quiet_and_a_closed_one_is() -> None:
         assert f"port {port}" in found["why"]
         assert quiet.wait({**args, "peers": ["127.0.0.2"]}, _call())["quiet"]
     assert quiet.wait({**args, "timeout_s": 10}, _call())["quiet"]
+
+
+def test_a_connection_that_a_proxy_keeps_is_quiet_until_bytes_wait_in_it() -> None:
+    args: dict[str, Any] = {"peers": ["127.0.0.1"], "still_s": 0.1, "timeout_s": 0.5}
+    with _connected() as (port, one, other):
+        kept = {**args, "ports": [port], "keeps": ["127.0.0.1"]}
+        assert quiet.wait({**kept, "timeout_s": 10}, _call())["quiet"]
+        assert not quiet.wait({**kept, "keeps": ["127.0.0.2"]}, _call())["quiet"]
+        one.sendall(b"not read yet")
+        assert f"port {port}" in quiet.wait(kept, _call())["why"]
+        other.recv(100)
+        assert quiet.wait({**kept, "timeout_s": 10}, _call())["quiet"]
+        one.shutdown(socket.SHUT_WR)
+        assert not quiet.wait(kept, _call())["quiet"]
 
 
 @pytest.mark.parametrize("args", [{"ports": ["80"]}, {"ports": [0]}, {"peers": ["desk-1"], "ports": [80]}])

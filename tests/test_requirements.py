@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import os
+import re
 import shutil
 import subprocess
 from collections.abc import Iterator
@@ -18,10 +19,10 @@ from test_cli import world as world  # a fixture
 from two_apaches import Promises
 
 from lab import agents, ssh
-from lab.errors import HostTrouble
+from lab.errors import HostLacks, HostTrouble, HostUnreachable
 from lab.model import DISABLED, Cache, Experiment, Host, Lab, Line, Role
-from lab.rig import hosts, requirements
-from ssh_agents import footprint, grounds, package_names, private
+from lab.rig import checking, hosts, requirements
+from ssh_agents import footprint, grounds, installed, made, package_names, private, system
 from ssh_agents.protocol import Refused
 
 FOLDER = Path(requirements.FOLDER)
@@ -78,6 +79,54 @@ def test_what_is_printed_for_sudo_is_enough_and_is_all(user: users.User) -> None
         path.rename(FOLDER / f"agent-{'a' * 64}.py")
         left = told(requirements.sudoers(bench))
         assert f"rm {FOLDER}/agent-{'a' * 64}.py" in left
+
+
+@lab_only
+def test_a_later_rule_or_a_missing_copy_is_told_as_such(user: users.User) -> None:
+    bench = lab(user.host())
+    text = told(requirements.sudoers(bench))
+    assert "/etc/sudoers.d/zz-branchlab" in text
+    assert "the last one counts" in text
+    commands = [line.strip() for line in text.splitlines() if line.strip().startswith(("install", "echo"))]
+    rule = next(line.strip() for line in text.splitlines() if "NOPASSWD" in line)
+
+    def advice(*rules: str) -> str:
+        user.sudoers(*rules)
+        with ssh.connect(user.host()) as connection, agents.started(connection) as helper:
+            with pytest.raises(HostLacks) as caught:
+                agents.started(connection, privileged=True, root="sudo", helper=helper)
+            return caught.value.advice
+
+    assert "not the copy of the agent that it allows" in advice(rule)
+    assert "of another version" in advice(re.sub("agent-[0-9a-f]{64}", f"agent-{'a' * 64}", rule))
+    subprocess.run(["sh", "-e", "-c", "\n".join(commands)], check=True, cwd="/")
+    said = advice(rule, "USER ALL=(ALL) ALL")
+    assert "a later rule overrides the line" in said
+    assert f"sudo -l -U {user.name}" in said
+    assert "sudo shows no line for it" in advice("USER ALL=(ALL) ALL")
+
+
+def test_no_line_is_printed_for_a_python_that_somebody_could_exchange(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if os.geteuid() != 0:
+        pytest.skip("owners are changed by root only")
+    tmp_path.chmod(0o755)
+    for name in ("theirs", "ours", "pyenv"):
+        (tmp_path / name).mkdir(mode=0o755)
+    (tmp_path / "pyenv" / "python3.11").write_text("#!/bin/sh\n")
+    (tmp_path / "pyenv" / "python3.11").chmod(0o755)
+    os.chown(tmp_path / "pyenv" / "python3.11", 1234, -1)
+    (tmp_path / "theirs" / "python3").symlink_to(tmp_path / "pyenv" / "python3.11")
+    monkeypatch.setattr(installed, "_PATH", f"{tmp_path}/theirs:{tmp_path}/ours")
+    asked = {"digest": "a" * 64}
+    seen = installed.look(asked, Promises().call())
+    assert (seen["python"], "belongs to user 1234" in seen["python_reason"]) == (None, True)
+    assert "others could exchange" in "\n".join(requirements._no_python(seen["python_reason"]))
+    shutil.copy(tmp_path / "pyenv" / "python3.11", tmp_path / "ours" / "python3")
+    assert installed.look(asked, Promises().call())["python"] == f"{tmp_path}/ours/python3"
+    monkeypatch.setattr(system, "user", lambda: 1234)  # also if it is the one who asks
+    assert installed.look(asked, Promises().call())["python"] == f"{tmp_path}/ours/python3"
 
 
 @lab_only
@@ -203,7 +252,9 @@ def test_forget_removes_the_last_file_and_nothing_of_others_and_twice_succeeds(u
         assert not services.exists()
         for path in (user.cache, scratch / "ours", base / "cache", services / "caching-proxy", FOLDER):
             assert any(str(path) in text for text in removed), (path, removed)
-        assert requirements.forget(lab(proxy))["proxy"] == []
+        assert requirements.forget(lab(proxy))["proxy"] == [
+            f"left, since something of others is in it: {FOLDER}"
+        ]
         assert (user.cache / "theirs").read_text() == "not ours"
     finally:
         for path in (base, services, scratch):
@@ -220,6 +271,33 @@ def test_forget_without_root_says_what_stays(user: users.User) -> None:
     assert any(text.startswith("left, since only root") for text in removed)
     assert (FOLDER / f"agent-{'b' * 64}.py").exists()
     assert not user.cache.exists()
+    assert not user.cache.parent.exists()  # it was made for the agent
+
+
+@lab_only
+def test_an_empty_folder_of_copies_goes_and_a_folder_of_caches_that_was_there_stays(user: users.User) -> None:
+    user.sudoers("USER ALL=(root) NOPASSWD: ALL")
+    FOLDER.mkdir()
+    user.run("mkdir", str(user.cache.parent))
+    with ssh.connect(user.host()) as connection, agents.started(connection):
+        pass
+    removed = requirements.forget(lab(user.host()))["bench"]
+    assert any(str(FOLDER) in text for text in removed)
+    assert not FOLDER.exists()
+    assert (user.cache.exists(), user.cache.parent.exists()) == (False, True)
+
+
+def test_the_last_words_fit_what_went_wrong() -> None:
+    asks = HostLacks(
+        "sudo asks for a password, and none is known", host="a", advice="Run it from a terminal."
+    )
+    silent = HostUnreachable("does not answer", host="b")
+    again = "Run it again once they answer."
+    alone = checking.unfinished([asks], {}, "removed", again)
+    assert (str(alone), alone.advice) == (asks.told(), "")
+    both = checking.unfinished([asks, silent], {"c": ["x", "y"]}, "removed", again)
+    assert str(both).endswith("\nother hosts: c: 2 removed")
+    assert both.advice == again
 
 
 @lab_only
@@ -237,33 +315,44 @@ def test_only_what_is_marked_and_cannot_be_exchanged_is_removed(
 ) -> None:
     monkeypatch.setattr(private, "_candidates", lambda: [str(tmp_path / "run")])
     monkeypatch.setattr(footprint.installed, "FOLDER", str(tmp_path / "installed"))
+    monkeypatch.setattr(made, "FOLDER", str(tmp_path / "state" / "made"))
+    tmp_path.chmod(0o755)
     home = tmp_path / "home"
-    (home / "cache").mkdir(parents=True)
-    (home / "cache" / grounds.CACHE_MARK).write_text("")
-    (tmp_path / "photos").mkdir()
-    (tmp_path / "link").symlink_to(tmp_path / "kept")
-    (tmp_path / "kept").mkdir()
-    (tmp_path / "kept" / grounds.CACHE_MARK).write_text("")
+    home.mkdir()
+    grounds.make_cache(str(home / "cache"))
+    grounds.make_cache(str(tmp_path / "deep" / "kept"))
+    for name in ("photos", "marked"):
+        (tmp_path / name).mkdir()
+    (tmp_path / "marked" / grounds.CACHE_MARK).write_text("")
+    (tmp_path / "link").symlink_to(tmp_path / "deep" / "kept")
     call = Promises().call()
 
     def forget(**what: list[str]) -> list[str]:
         word: list[str] = footprint.forget_roots(what, call)["removed"]
         return word
 
-    assert forget(caches=[str(tmp_path / "photos"), str(tmp_path / "absent")]) == []
-    assert forget(services=[str(tmp_path / "photos")]) == []
+    assert forget(caches=[str(tmp_path / "absent")]) == []
+    asked = [str(tmp_path / name) for name in ("photos", "marked", "link")]
+    word = footprint.forget_roots({"caches": asked, "services": asked}, call)
+    assert word["removed"] == []
+    assert [text.split(" ")[0] for text in word["left"]] == asked * 2
     os.chown(home, 65534, 65534)
     with pytest.raises(Refused, match="can be changed by others"):
         forget(caches=[str(home / "cache")])
-    with pytest.raises(Refused):
-        forget(caches=[str(tmp_path / "link")])
     for place in ("/", "/etc/x", "relative", "/tmp/../etc"):
         with pytest.raises(Refused):
             forget(caches=[place])
     assert (home / "cache" / grounds.CACHE_MARK).exists()
-    assert (tmp_path / "kept" / grounds.CACHE_MARK).exists()
-    assert len(forget(caches=[str(tmp_path / "kept")])) == 1
-    assert not (tmp_path / "kept").exists()
+    assert (tmp_path / "deep" / "kept" / grounds.CACHE_MARK).exists()
+    assert len(forget(caches=[str(tmp_path / "deep" / "kept")])) == 1
+    assert not (tmp_path / "deep").exists()
+    os.chown(home, 0, 0)
+    assert len(forget(caches=[str(home / "cache")])) == 1
+    grounds.make_cache(str(tmp_path / "deep" / "kept"))
+    shutil.rmtree(tmp_path / "deep" / "kept")  # by hand
+    assert forget(caches=[str(tmp_path / "deep" / "kept")]) == []
+    assert not (tmp_path / "deep").exists()
+    assert not (tmp_path / "state").exists()
 
 
 # The commands

@@ -78,6 +78,23 @@ def test_the_page_has_what_a_board_asks_for() -> None:
         assert all(f"    {command}\n" in text for command in commands)
 
 
+def test_folders_of_services_are_named_with_what_is_made_and_opened_on_the_way() -> None:
+    for host in ("server", "proxy"):
+        ends = {row[0]: row[1:] for row in rows(host, page())}
+        (made,) = [
+            ends[what] for what in ends if "what is missing on the way there" in what and "cache" not in what
+        ]
+        assert "those on the way that were made" in made[0]
+        assert any("mode 0710" in what for what in ends)
+    (filled,) = [row for row in rows("proxy", page()) if "filled and purged" in row[0]]
+    assert filled[1:] == ["the whole cache is emptied when its proxy is stopped", "35 s"]
+    assert any(
+        "never taken" in row[0] and "/var/lib/branchlab/made" in row[1] for row in rows("proxy", page())
+    )
+    own = page(replace(LAB, hosts=(SERVER, replace(PROXY, services=None), LAB.hosts[2])))
+    assert not any("0710" in row[0] for row in rows("proxy", own))
+
+
 def test_what_is_not_done_is_not_on_the_page() -> None:
     text = page(lines=(AS_IT_IS,), states=(DISABLED,))
     assert not any("the line towards" in row[0] for row in rows("server", text))

@@ -242,6 +242,19 @@ def test_an_embedded_lab_has_what_a_run_needs_and_is_not_changed_by_looking(lab:
 
 
 @pytest.mark.lab
+def test_what_only_a_later_experiment_lacks_is_told_with_its_name(lab: Embedded) -> None:
+    first, same = experiment(lines=(LINE,)), experiment(name="The same again", lines=(LINE,))
+    other = experiment(name="Elsewhere", data=None, repository="http://{server}:9/nothing/trunk")
+    alone = machines.check(lab.lab, first)
+    found = machines.check(lab.lab, first, also=(same, other))
+    assert all(one.ok for one in alone)
+    (told,) = (one for one in found if not one.ok)
+    assert told.text.startswith("Elsewhere: http://")
+    assert any(one.text.startswith("the line can be limited on eth0") for one in found)
+    assert not [one for one in found if "The same again" in one.text]
+
+
+@pytest.mark.lab
 def test_a_host_out_of_reach_is_one_line_among_the_others(lab: Embedded) -> None:
     gone = Host(
         name="desk-9", role=Role.CLIENT, ssh="unix:/nowhere/desk-9", host_key=lab.lab.hosts[0].host_key

@@ -282,6 +282,22 @@ def test_each_kind_is_told_what_it_needs_by_the_agent_that_may(
     assert agent(proxy).args("cache.list")[:1] == ([] if by_root else [told])
 
 
+@pytest.mark.parametrize(
+    ("kind", "origin", "asked"),
+    [
+        ("squid", "http://198.51.100.1:80/svn/", ["http://198.51.100.1:80/svn/branchlab-may-purge"]),
+        ("squid", "http://2001:db8::1:8080/svn/", ["http://[2001:db8::1]:8080/svn/branchlab-may-purge"]),
+        ("nginx-proxy-cache", "http://198.51.100.1:80/svn/", None),
+    ],
+)
+def test_only_squid_is_asked_whether_a_purge_is_let_and_of_nothing(
+    kind: str, origin: str, asked: list[str] | None
+) -> None:
+    proxy = connected("proxy", Role.PROXY, {"cache.purge": lambda args: {}}, url="http://192.0.2.7:3128")
+    Fullness(proxy, Cache(kind=kind, folder="/n"), origin, lambda operation, stop: None).try_purge(Stop())
+    assert [args["urls"] for args in root(proxy).args("cache.purge")] == ([asked] if asked else [])
+
+
 @pytest.mark.parametrize("kind", ["folder", "command"])
 def test_where_objects_have_no_urls_all_that_appears_is_the_list(kind: str) -> None:
     cached = Cached()

@@ -59,14 +59,25 @@ def test_both_ends_of_our_ssh_are_exempt_and_a_unix_socket_has_none() -> None:
 
 def test_every_host_that_cannot_be_had_is_named() -> None:
     hosts = tuple(
-        Host(name=name, role=role, ssh=f"unix:/nowhere/{name}", host_key="ssh-ed25519 AAAA")
+        Host(
+            name=name,
+            role=role,
+            ssh=f"unix:/nowhere/{name}",
+            host_key="ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA",
+        )
         for name, role in (("server", Role.SERVER), ("desk", Role.CLIENT))
     )
-    with pytest.raises(HostTrouble) as caught, connected(Lab(name="Nowhere", hosts=hosts), Stop()):
+    with (
+        pytest.raises(HostTrouble) as caught,
+        connected(Lab(name="Nowhere", hosts=hosts), Stop(), lease_s=None),
+    ):
         raise AssertionError("nobody is there")
     assert "server" in str(caught.value)
     assert "desk" in str(caught.value)
-    with pytest.raises(HostTrouble) as alone, connected(Lab(name="Nowhere", hosts=hosts[1:]), Stop()):
+    with (
+        pytest.raises(HostTrouble) as alone,
+        connected(Lab(name="Nowhere", hosts=hosts[1:]), Stop(), lease_s=None),
+    ):
         raise AssertionError("nobody is there")
     assert alone.value.host == "desk"
     assert alone.value.advice

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from stand_in_hosts import Args, agent, connected, office, root
 
-from lab.errors import HostLacks, HostTrouble, TrialFailed
+from lab.errors import AgentRefused, HostLacks, HostTrouble, TrialFailed
 from lab.model import AS_IT_IS, Line, Role
 from lab.rig.line import PACKET_PAYLOAD, PING_BYTES, PING_HEADERS, HeldLine
 from lab.rig.readback import Readback
@@ -207,6 +207,18 @@ def test_a_lab_without_a_server_or_without_addresses_is_told_what_to_write() -> 
     with pytest.raises(HostLacks, match="no office host has an address") as no_address:
         HeldLine(alone).apply(LINE, Stop())
     assert 'address = "…"' in no_address.value.advice
+
+
+def test_an_office_behind_several_devices_is_told_where_else_its_line_can_be() -> None:
+    def told(args: Args) -> Args:
+        raise AgentRefused("the office is reached over more than one device", kind="unsupported", host="gate")
+
+    gate = connected("gate", Role.ROUTER, {"line.check": told})
+    server = connected("server", Role.SERVER, address="10.0.0.1")
+    with pytest.raises(AgentRefused) as refused:
+        HeldLine([server, gate, connected("desk", Role.CLIENT, address="10.0.0.11")]).checks(Stop())
+    assert refused.value.advice.startswith('Write line = "office": each office host holds its own line; or')
+    assert 'lines = ["as it is"]' in refused.value.advice
 
 
 PLAIN = replace(LINE, delay_s=0.0, jitter_s=0.0, loss=0.0)

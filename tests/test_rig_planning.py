@@ -10,7 +10,7 @@ from real_runs import EMPTY, FULL, experiment
 
 from lab import machines, vcs
 from lab.errors import BadInput
-from lab.model import AS_IT_IS, DISABLED, OPERATIONS, Cache, Host, Lab, Line, Role
+from lab.model import AS_IT_IS, DISABLED, OPERATIONS, Cache, Host, Lab, Line, ProxyState, Role, Treatment
 from lab.rig import planning
 
 SERVER = Host(
@@ -201,3 +201,41 @@ def test_what_is_done_with_a_cache_is_told_by_its_kind(
     own = replace(PROXY, cache=cache, services=services)
     plan = told(replace(LAB, hosts=(SERVER, own, DESK)))
     assert any(text.startswith(told_) for text in plan["proxy"]), plan["proxy"]
+
+
+def one_trial(
+    full: float | None, operation: str = "get", lab: Lab = LAB, **changes: Any
+) -> list[tuple[str, str, bool]]:
+    state = DISABLED if full is None else ProxyState(full=full)
+    wanted = experiment(**{"lines": (LINE,), "states": (state,), "operations": (operation,), **changes})
+    treatment = Treatment(line=wanted.lines[0], operation=operation, state=state)
+    steps = planning.one_trial(lab, wanted, vcs.driver("subversion"), treatment)
+    return [(step.host, step.text, step.timed) for step in steps]
+
+
+def test_one_trial_is_told_in_its_order() -> None:
+    steps = one_trial(90)
+    assert steps[0] == ("proxy", "cache to 90 %: fill, then purge 10 %", False)
+    hosts = [host for host, _, _ in steps]
+    texts = [text for _, text, _ in steps]
+    (timed,) = [n for n, step in enumerate(steps) if step[2]]
+    assert hosts[timed] == "desk"
+    assert texts.index("files.remove path=SCRATCH/work") < timed
+    limit = "limit the line to 512/1024 kbit/s for 198.51.100.11, 2001:db8::11, 198.51.100.2"
+    assert texts.index(limit) < timed < texts.index("lift the line")
+    assert texts[timed + 1 :].count("read counters and line again") == 2  # of those that can count
+    assert f"timed: {texts[timed]}" in told(operations=("get",))["desk"]
+
+
+def test_without_the_proxy_nothing_is_done_to_its_cache() -> None:
+    assert not any(host == "proxy" and "cache" in text for host, text, _ in one_trial(None))
+    assert one_trial(0)[0][1] == "purge the cache to 0 %"
+    assert one_trial(100)[0][1] == "fill the cache to 100 %"
+
+
+def test_what_a_trial_leaves_behind_is_told_after_the_line_is_lifted() -> None:
+    texts = [text for _, text, _ in one_trial(None, "check-out")]
+    assert texts[-1].startswith("svn unlock")
+    plain = [text for _, text, _ in one_trial(None, lines=(AS_IT_IS,))]
+    assert "leave the line as it is" in plain
+    assert "lift the line" not in plain

@@ -227,6 +227,9 @@ def test_a_host_that_forwards_nothing_or_is_not_between_is_no_router(bed: Routed
     assert "does not forward IPv4" in router.ask("line.check", **where)["refuse"]
     with pytest.raises(FailedError, match="over the same device, eth0: it is not between"):
         router.ask("line.check", place="router", office=OFFICE[:1], server=OFFICE[1:])
+    several = r"the office is reached over more than one device \(10.78.1.11 by eth0, 10.78.2.3 by eth1\), and a line"
+    with pytest.raises(FailedError, match=several):
+        router.ask("line.check", place="router", office=[OFFICE[0], WEB], server=[SERVER])
     with pytest.raises(FailedError, match="list of strings"):
         router.ask("line.check", place="router", office=OFFICE)
     with pytest.raises(FailedError, match="held at one of"):

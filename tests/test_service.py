@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import signal
@@ -21,7 +22,7 @@ import two_apaches
 from two_apaches import PROXY, SERVER, Promises, Services, free_port, place, repository, services
 
 from lab.recipes import QUICK
-from ssh_agents import access_log, apache, grounds, service
+from ssh_agents import access_log, apache, grounds, made, service
 from ssh_agents.protocol import Refused
 
 needs_apache = pytest.mark.skipif(bool(two_apaches.missing()), reason="missing: " + two_apaches.missing())
@@ -126,18 +127,148 @@ def test_root_takes_no_folder_that_somebody_else_has_laid_there(
     theirs = folder / "svn-server"  # empty, in a place where everybody may make folders, such as /tmp
     theirs.mkdir()
     os.chown(theirs, 65534, 65534)
-    with pytest.raises(Refused, match="svn-server can be changed by others"):
+    with pytest.raises(Refused, match="is there already"):
         grounds.make_folder(str(theirs))
+    with pytest.raises(Refused, match="svn-server can be changed by others"):
+        made.opened(str(theirs))
     assert not list(theirs.iterdir())
+    make = os.mkdir
 
-    def in_between(path: str, **_: object) -> None:
-        """What another user does between the first look and the making."""
-        Path(path).mkdir(parents=True)
-        os.chown(Path(path).parent, 65534, 65534)
+    def in_between(path: str, mode: int = 0o777, *, dir_fd: int | None = None) -> None:
+        """What another user does between the making and the next look."""
+        make(path, mode, dir_fd=dir_fd)
+        if path == "middle":
+            os.chown(path, 65534, 65534, dir_fd=dir_fd)
 
-    monkeypatch.setattr(os, "makedirs", in_between)
+    monkeypatch.setattr(os, "mkdir", in_between)
     with pytest.raises(Refused, match="middle can be changed by others"):
         grounds.make_folder(str(folder / "middle" / "svn-server"))
+    assert made.record(str(folder / "middle" / "svn-server")) is None
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can be misled so")
+def test_a_link_laid_in_roots_way_leads_no_mark_into_another_folder(folder: Path) -> None:
+    (folder / "precious").mkdir()
+    (folder / "precious" / "ledger").write_text("x")
+    (folder / "link").symlink_to(folder / "precious")
+    about = {"path": str(folder / "link"), "what": "cache", "parents": []}
+    for mark in (grounds.MARK, grounds.CACHE_MARK):
+        with pytest.raises(Refused):
+            grounds._made(str(folder / "link"), mark, about, "a folder")  # as after a swap behind every look
+        with pytest.raises(Refused, match="is a link"):
+            made.opened(str(folder / "link"))
+    with pytest.raises(Refused):
+        grounds.make_cache(str(folder / "link"))
+    assert os.listdir(folder / "precious") == ["ledger"]
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="the record is root's")
+def test_a_mark_in_a_folder_is_no_proof_for_root(folder: Path) -> None:
+    for name in (grounds.MARK, grounds.CACHE_MARK):
+        theirs = folder / f"with{name}"
+        theirs.mkdir()
+        (theirs / name).write_text(json.dumps({"path": str(theirs), "what": "cache", "parents": []}))
+        (theirs / "ledger").write_text("x")
+        assert not grounds.remove_cache(str(theirs))
+        grounds.remove(str(theirs))
+        assert grounds.emptied(str(theirs)) == 0
+        with pytest.raises(Refused, match="is there already"):
+            grounds.make_cache(str(theirs))
+        with pytest.raises(Refused, match="is there already"):
+            grounds.make_folder(str(theirs))
+        assert sorted(os.listdir(theirs)) == [name, "ledger"]
+
+
+def test_no_folder_that_was_there_before_is_taken_not_even_an_empty_one(folder: Path) -> None:
+    promises = Promises()
+    for name in ("empty", "cache"):
+        (folder / name).mkdir(mode=0o755)
+    cache = {"allow": ["127.0.0.1"], "origins": [SERVER], "cache": str(folder / "cache")}
+    for args in (proxy_args(folder, folder=str(folder / "empty")), proxy_args(folder, options=cache)):
+        with pytest.raises(Refused, match="is there already") as refused:
+            service.start(args, promises.call())
+        assert "/branchlab" in refused.value.tried
+    service.stop({"kind": "caching-proxy", "folder": str(folder / "empty")}, promises.call())
+    for name in ("empty", "cache"):
+        seen = (folder / name).stat()
+        assert (stat.S_IMODE(seen.st_mode), seen.st_uid) == (0o755, os.geteuid())
+    assert promises.made == 0
+    assert sorted(os.listdir(folder)) == [".branchlab-scratch", "cache", "empty"]
+
+
+@pytest.mark.parametrize(
+    "place", ["/var/lib/dpkg/x", "/home/branchlab-nobody", "/var/log/x", "/var/lib/branchlab/made/x"]
+)
+def test_a_service_or_cache_is_made_only_where_one_can_be(folder: Path, place: str) -> None:
+    options = {"allow": ["127.0.0.1"], "origins": [SERVER], "cache": place}
+    promises = Promises()
+    for args in (proxy_args(folder, folder=place), proxy_args(folder, options=options)):
+        with pytest.raises(Refused, match=r"is not taken for|where BranchLab writes down"):
+            service.start(args, promises.call())
+    assert (promises.made, os.listdir(folder)) == (0, [".branchlab-scratch"])
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root lets others pass")
+@pytest.mark.parametrize("bar", ["letters", "with-a-mark"])
+def test_a_private_folder_is_opened_only_by_its_own_name(folder: Path, bar: str) -> None:
+    theirs = folder / bar
+    theirs.mkdir(mode=0o700)
+    (theirs / ".branchlab-x").mkdir()
+    for name in (".branchlab-x/proxy", "new/proxy"):
+        with pytest.raises(Refused, match="bars"):
+            service.start(proxy_args(theirs, folder=str(theirs / name)), Promises().call())
+    assert (stat.S_IMODE(theirs.stat().st_mode), theirs.stat().st_gid) == (0o700, 0)
+    assert os.listdir(theirs) == [".branchlab-x"]
+
+
+@needs_apache
+@lab
+@pytest.mark.parametrize("how", ["stop", "undo", "refused"])
+def test_what_was_made_and_opened_on_the_way_is_given_back(
+    folder: Path, how: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    keep = folder / "branchlab-keep"
+    keep.mkdir(mode=0o700)
+    before = {path: _seen(path) for path in (folder, keep)}
+    args = proxy_args(keep, folder=str(keep / "a" / "b" / "proxy"))
+    promises = Promises()
+    if how == "refused":
+        monkeypatch.setattr(service, "_launched", lambda commands, asked: 1 / 0)
+        args["options"]["cache"] = str(keep / "c" / "cache")
+        with pytest.raises(ZeroDivisionError):
+            service.start(args, promises.call())
+    else:
+        service.start(args, promises.call())
+        (entry,) = promises.held.values()
+        assert entry["about"]["parents"] == [str(keep / "a"), str(keep / "a" / "b")]
+        if os.geteuid() == 0:
+            assert {one[0] for one in entry["about"]["opened"]} == {str(folder), str(keep)}
+        if how == "stop":
+            service.stop({"kind": "caching-proxy", "folder": args["folder"]}, promises.call())
+        else:
+            service.undo(entry)
+            service.undo(entry)
+    assert {path: _seen(path) for path in (folder, keep)} == before
+    assert os.listdir(keep) == []
+
+
+@needs_apache
+@lab
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root lets others pass")
+def test_a_way_stays_open_while_another_service_needs_it(both: Services) -> None:
+    assert stat.S_IMODE(both.folder.stat().st_mode) == 0o710
+    service.stop({"kind": "svn-server", "folder": str(both.folder / "svn-server")}, both.promises.call())
+    assert stat.S_IMODE(both.folder.stat().st_mode) == 0o710
+    assert (both.repository / "db" / "current").stat().st_uid == 0  # as it was
+    service.stop(
+        {"kind": "caching-proxy", "folder": str(both.folder / "caching-proxy")}, both.promises.call()
+    )
+    assert stat.S_IMODE(both.folder.stat().st_mode) == 0o700
+
+
+def _seen(path: Path) -> tuple[int, int, int]:
+    seen = path.stat()
+    return stat.S_IMODE(seen.st_mode), seen.st_uid, seen.st_gid
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root changes owners")
@@ -180,15 +311,34 @@ def test_a_log_is_summed_by_what_became_of_the_requests() -> None:
 
 
 def test_a_log_is_read_from_where_one_stopped_and_by_whole_lines(folder: Path) -> None:
-    log = folder / "access.log"
+    log = _as_of_a_service(folder / "svn-server") / "access.log"
     log.write_text(LINES[: LINES.index("half")] + "179605")
-    args = {"kind": "svn-server", "folder": str(folder)}
+    args = {"kind": "svn-server", "folder": str(log.parent)}
     first = service.log({**args, "since": 0}, Promises().call())
     assert (first["requests"], first["offset"]) == (4, LINES.index("half"))
     assert service.log({**args, "since": first["offset"]}, Promises().call())["requests"] == 0
     with pytest.raises(Refused) as refused:
         service.log({**args, "since": 10**6}, Promises().call())
     assert refused.value.kind == "touched"
+
+
+def _as_of_a_service(path: Path) -> Path:
+    """Made as for a service; as if an svn-server worked there."""
+    grounds.make_folder(str(path))
+    grounds.write(str(path / "service.json"), json.dumps({"kind": "svn-server", "engine": "apache"}))
+    return path
+
+
+def test_no_other_folders_log_is_read(folder: Path) -> None:
+    secret = 'a.log "GET /x?token=SECRET HTTP/1.1"\n'
+    marked = _as_of_a_service(folder / "caching-proxy")
+    (folder / "apache2").mkdir(mode=0o750)
+    for path in (folder / "apache2", marked):
+        (path / "access.log").write_text(secret)
+    for path, kind in ((folder / "apache2", "svn-server"), (marked, "caching-proxy")):
+        with pytest.raises(Refused, match=r"no .* of BranchLab's works") as refused:
+            service.log({"kind": kind, "folder": str(path)}, Promises().call())
+        assert (refused.value.kind, "SECRET" in str(refused.value.__dict__)) == ("missing", False)
 
 
 def test_a_log_that_is_not_there_is_missing(folder: Path) -> None:
@@ -333,7 +483,7 @@ def test_an_undo_ends_orphans_too_and_can_be_done_twice(both: Services) -> None:
         time.sleep(0.01)
     assert apaches(both.folder / "svn-server") != []
     assert "1 processes" in service.undo(entry)
-    assert "0 processes" in service.undo(entry)
+    assert service.undo(entry) == ""
     assert (apaches(both.folder / "svn-server"), (both.folder / "svn-server").exists()) == ([], False)
 
 
@@ -344,7 +494,7 @@ def test_an_undo_hits_no_other_process(folder: Path) -> None:
     other = subprocess.Popen(["sleep", "60", str(decoy)], stderr=subprocess.DEVNULL)
     try:
         entry = {"kind": "service", "service": "svn-server", "folder": str(folder / "svn-server")}
-        assert "0 processes" in service.undo(entry)
+        assert service.undo(entry) == ""
         assert other.poll() in (None, 1)  # 1: sleep itself did not like its argument
     finally:
         other.kill()
@@ -364,15 +514,23 @@ def test_an_ordinary_user_can_do_it(folder: Path) -> None:
     home.mkdir()
     os.chown(home, 65534, 65534)
     script = f"""
-import sys
+import os, sys
 sys.path.insert(0, {str(folder / "code")!r})
-from ssh_agents import protocol, service
+from ssh_agents import footprint, private, protocol, service
+private._candidates = lambda: [{str(home / "run")!r}]
 call = protocol.Call(lambda e, d: None, lambda: False, lambda s: False, lambda e: "1", lambda n: None)
 folder = {str(home / "proxy")!r}
 args = {{"kind": "caching-proxy", "folder": folder, "port": {free_port(PROXY)},
         "options": {{"allow": ["127.0.0.1"], "origins": [{SERVER!r}], "listen": [{PROXY!r}]}}}}
 print(service.start(args, call)["user"])
 print(service.stop({{"kind": "caching-proxy", "folder": folder}}, call)["stopped"])
+args["options"]["cache"] = {str(home / "deep" / "kept")!r}
+for _ in range(2):  # the second time in the cache that the first one made
+    service.start(args, call)
+    open(args["options"]["cache"] + "/object", "w").close()
+    service.stop({{"kind": "caching-proxy", "folder": folder}}, call)
+    print(*os.listdir(args["options"]["cache"]))
+print(footprint.forget_roots({{"caches": [args["options"]["cache"]]}}, call)["left"], os.listdir({str(home)!r}))
 """
     done = subprocess.run(
         [python, "-I", "-S", "-c", script],
@@ -384,7 +542,8 @@ print(service.stop({{"kind": "caching-proxy", "folder": folder}}, call)["stopped
         text=True,
         check=False,
     )
-    assert (done.stderr, done.stdout.split()) == ("", ["None", "2"])
+    mark = grounds.CACHE_MARK
+    assert (done.stderr, done.stdout.splitlines()) == ("", ["None", "2", mark, mark, "[] []"])
 
 
 @needs_apache

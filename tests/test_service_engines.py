@@ -23,7 +23,7 @@ import two_apaches
 from programs import needs_nginx, needs_squid
 from two_apaches import Promises, free_port
 
-from ssh_agents import cache, files, nginx, protocol, service, service_asked, squid
+from ssh_agents import cache, files, grounds, made, nginx, protocol, service, service_asked, squid
 from ssh_agents.protocol import Refused
 
 PROXY = "127.0.0.3"
@@ -54,6 +54,8 @@ def folder() -> Iterator[Path]:
     (path / files.MARK).touch()
     yield path
     shutil.rmtree(path)
+    for one in [one for one in made.every() if one["path"].startswith(f"{path}/")]:
+        made.struck(one["path"])
 
 
 class _Origin(http.server.BaseHTTPRequestHandler):
@@ -168,7 +170,8 @@ class Running:
         return found
 
     def purge(self, **asked: Any) -> dict[str, Any]:
-        return cache.purged({**self.where, **asked}, _call())
+        verb = cache.purged_by_user if "all" in asked else cache.purged
+        return verb({**self.where, **asked}, _call())
 
     def counts(self, requests: int) -> dict[str, Any]:
         """What its log tells, once so many requests are in it."""
@@ -397,13 +400,16 @@ def test_an_undo_ends_orphans_too_and_can_be_done_twice(proxy: Running) -> None:
     while first in working(proxy.folder):
         time.sleep(0.01)
     assert "stopped" in service.undo(entry)
-    assert "0 processes" in service.undo(entry)
+    assert service.undo(entry) == ""
     assert (working(proxy.folder), (proxy.folder / "proxy").exists()) == ([], False)
     assert not [name for name in os.listdir("/dev/shm") if name.startswith("branchlab") and "-cf__" in name]
 
 
 @both
-def test_a_cache_of_an_earlier_start_is_known_again(engine: str, folder: Path) -> None:
+def test_a_cache_of_an_earlier_start_is_known_again(
+    engine: str, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(grounds, "emptied", lambda path: 0)  # as where a power cut ended the one before
     with started(engine, folder) as one:
         for number in range(20):
             one.fetch(f"/plain/{number}")
@@ -417,6 +423,25 @@ def test_a_cache_of_an_earlier_start_is_known_again(engine: str, folder: Path) -
         one.fetch("/plain/3")
         assert one.asked == []
         assert one.purge(all=True)["removed"] == 20
+
+
+@both
+@pytest.mark.parametrize("how", ["stop", "undo"])
+def test_what_came_into_the_cache_goes_with_the_proxy_and_the_folder_stays(
+    engine: str, folder: Path, how: str
+) -> None:
+    with started(engine, folder) as one:
+        one.fetch("/plain/1")
+        one.listed(1)
+        kept = folder / "branchlab-cache"
+        assert sorted(os.listdir(kept)) != [grounds.CACHE_MARK]
+        if how == "stop":
+            service.stop(one.args(), one.promises.call())
+        else:
+            (entry,) = one.promises.held.values()
+            assert "is taken out (" in service.undo(entry)
+            assert service.undo(entry) == ""
+        assert os.listdir(kept) == [grounds.CACHE_MARK]
 
 
 @both

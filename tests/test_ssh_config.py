@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import shutil
+import signal
 import socket
 import time
 from collections.abc import Callable
@@ -211,3 +213,49 @@ def test_nothing_is_read_into_options_of_ssh() -> None:
     for name in ("-oProxyCommand=x", "-x"):
         with pytest.raises(BadInput):
             target.resolve(Host(name="x", role=Role.CLIENT, ssh=name))
+
+
+def test_names_without_patterns_are_found_in_included_files_too(tmp_path: Path) -> None:
+    inner = tmp_path / "conf.d"
+    inner.mkdir()
+    (inner / "a").write_text("Host far-1 *.far !far-2\n  Include other\nMatch host x\n")
+    (inner / "b").write_text('host=far-3 far-1 # again\nHost "with blank"\n')
+    path = tmp_path / "config"
+    path.write_text(f"Host near\n  User x\nInclude {inner}/*\nHost last\nHost *\n")
+    assert config.names(path) == ("near", "far-1", "far-3", "with blank", "last")
+    assert config.names(tmp_path / "none") == ()
+    path.write_text(f"Host a\nInclude {path}\n")
+    with pytest.raises(BadInput, match="too deep"):
+        config.names(path)
+    path.write_text('Host "a\n')
+    with pytest.raises(BadInput, match="config:1"):
+        config.names(path)
+
+
+@pytest.mark.skipif(shutil.which("ssh") is None, reason="no ssh here")
+def test_what_a_match_exec_leaves_running_is_left_running(tmp_path: Path) -> None:
+    noted = tmp_path / "pid"
+    (tmp_path / "config").write_text(f'Match exec "sleep 600 & echo $! > {noted}"\n  Port 99\n')
+    begin = time.monotonic()
+    assert config.settings("office", path=tmp_path / "config").one("port") == "99"
+    assert time.monotonic() - begin < config.ASKED_S
+    pid = int(noted.read_text())
+    os.kill(pid, 0)
+    os.kill(pid, signal.SIGKILL)
+
+
+def test_settings_for_what_is_started_are_named_too(resolve: Callable[..., Target]) -> None:
+    text = "SetEnv A=1 B=2\nSendEnv FOO BAR\nRemoteCommand /opt/enter\nCompression yes\n"
+    named = " ".join(resolve(f"{text}PreferredAuthentications gssapi-with-mic,password\n").unheeded)
+    assert resolve("GSSAPIAuthentication no\nCompression no\nVerifyHostKeyDNS no\n").unheeded == ()
+    for word in ("A=1 B=2", "FOO BAR", "RemoteCommand /opt/enter", "Compression yes", "ns gssapi-with-mic"):
+        assert word in named
+    with pytest.raises(BadInput, match="gssapi-with-mic: of these ways to log in none is known here"):
+        resolve("PreferredAuthentications gssapi-with-mic\n")
+
+
+def test_an_ipv6_address_is_told_in_brackets() -> None:
+    assert (
+        str(target.resolve(Host(name="x", role=Role.CLIENT, ssh="me@[2001:db8::1]:2222")))
+        == "me@[2001:db8::1]:2222"
+    )

@@ -12,6 +12,7 @@ import pytest
 
 from lab import ssh
 from lab.credentials import Offered
+from lab.errors import BadInput
 from lab.ssh import hostkeys
 from lab.ssh.hostkeys import HostKeyRefused
 from lab.ssh.target import Target
@@ -279,3 +280,56 @@ def test_a_junk_line_is_passed_over_with_file_and_line(
         f"{tmp_path}/known:2",
         f"{tmp_path}/known:3",
     ]
+
+
+@lab_only
+def test_a_line_that_is_no_ascii_is_junk_like_any_other(tmp_path: Path, server: sshd.Sshd) -> None:
+    config = configured(tmp_path, server)
+    line = f"[127.0.0.1]:{server.port} {server.host_key()}\n"
+    for junk in ("Schlüssel für Büro\n".encode(), "Schlüssel für Büro\n".encode("latin-1")):
+        (tmp_path / "users").write_bytes(junk + line.encode())
+        ssh.connect(server.host(ssh="bench", host_key=None), config=config, accept=refuses).close()
+    for text in (
+        "ssh-ed25519 AAAAé",
+        "ssh-ed25519 AAAA",
+        "ssh-ed25519",
+        server.host_key().replace("25519", "448", 1),
+    ):
+        with pytest.raises(BadInput, match="is no host key"):
+            ssh.connect(server.host(host_key=text))
+
+
+@lab_only
+def test_a_key_of_another_port_may_match_and_never_says_that_it_changed(
+    tmp_path: Path, server: sshd.Sshd
+) -> None:
+    config = configured(tmp_path, server)
+    host = server.host(ssh="bench", host_key=None)
+    other, own = " ".join(Path(f"{authority(tmp_path, 'o')}.pub").read_text().split()[:2]), server.host_key()
+    asked: list[Offered] = []
+
+    def no(offered: Offered) -> bool:
+        asked.append(offered)
+        return False
+
+    (tmp_path / "users").write_text(f"127.0.0.1 {other}\n")
+    with pytest.raises(HostKeyRefused, match="is not known"):
+        ssh.connect(host, config=config, accept=no)
+    assert len(asked) == 1, "another server on the same machine is a question"
+    for before in ("", f"127.0.0.1 {other}\n", f"@cert-authority * {other}\n"):
+        (tmp_path / "users").write_text(f"{before}127.0.0.1 {own}\n")
+        ssh.connect(host, config=config, accept=refuses).close()
+    (tmp_path / "users").write_text(f"127.0.0.1 {own}\n@revoked 127.0.0.1 {own}\n")
+    with pytest.raises(HostKeyRefused, match="marked as revoked"):
+        ssh.connect(host, config=config, accept=refuses)
+    (tmp_path / "users").write_text(f"127.0.0.1 {own}\n[127.0.0.1]:{server.port} {other}\n")
+    with pytest.raises(HostKeyRefused, match="another machine may be answering"):
+        ssh.connect(host, config=config, accept=refuses)
+
+
+@lab_only
+def test_an_alias_is_nothing_that_can_be_scanned(tmp_path: Path, server: sshd.Sshd) -> None:
+    config = configured(tmp_path, server, "HostKeyAlias webbox")
+    with pytest.raises(HostKeyRefused) as caught:
+        ssh.connect(server.host(ssh="bench", host_key=None), config=config)
+    assert f"ssh-keyscan -p {server.port} 127.0.0.1 |" in caught.value.advice

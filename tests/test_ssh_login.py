@@ -19,7 +19,7 @@ import users
 from lab import credentials, ssh
 from lab.credentials import Kind, Passwords
 from lab.model import Host, Role
-from lab.ssh import login
+from lab.ssh import keyfiles, login
 from tests import sshd
 
 lab_only = pytest.mark.lab
@@ -70,7 +70,17 @@ def works(connection: ssh.Connection) -> None:
 @lab_only
 @pytest.mark.parametrize(
     ("kind", "more"),
-    [("ed25519", ()), ("ecdsa", ()), ("rsa", ()), ("rsa", ("-m", "PEM")), ("ecdsa", ("-m", "PEM"))],
+    [
+        ("ed25519", ()),
+        ("ed25519", ("-Z", "aes256-gcm@openssh.com")),
+        ("ecdsa", ()),
+        ("ecdsa", ("-m", "PEM")),
+        ("ecdsa", ("-m", "PKCS8")),
+        ("rsa", ()),
+        ("rsa", ("-Z", "aes256-gcm@openssh.com")),
+        ("rsa", ("-m", "PEM")),
+        ("rsa", ("-m", "PKCS8")),
+    ],
 )
 def test_a_locked_key_is_unlocked_by_its_passphrase(
     server: sshd.Sshd, tmp_path: Path, kind: str, more: tuple[str, ...]
@@ -102,6 +112,46 @@ def test_nobody_is_asked_for_a_passphrase_that_would_not_help(server: sshd.Sshd,
     )
     works(ssh.connect(server.host(ssh="bench", key=None), config=config, passwords=Passwords(person)))
     assert person.asked == []
+
+
+@lab_only
+def test_a_key_that_cannot_be_read_here_is_told_and_the_next_one_tried(
+    server: sshd.Sshd, tmp_path: Path
+) -> None:
+    unread = made_key(tmp_path / "unread", "ed25519", SECRET, "-Z", "chacha20-poly1305@openssh.com")
+    right = made_key(tmp_path / "right", "rsa", "", "-m", "PKCS8")
+    junk = tmp_path / "junk"
+    let_in(server, unread, right)
+    config = tmp_path / "config"
+    text = (
+        f"Host bench\n HostName 127.0.0.1\n Port {server.port}\n IdentitiesOnly yes\n IdentityFile {unread}\n"
+    )
+    config.write_text(f"{text} IdentityFile {junk}\n IdentityFile {right}\n")
+    host = server.host(ssh="bench", key=None)
+    for content in (b"", b"hello\n", b"\xff\xfe" * 99, b"PuTTY-User-Key-File-3: ssh-ed25519\n"):
+        junk.write_bytes(content)
+        works(ssh.connect(host, config=config, passwords=Passwords(Person())))
+    config.write_text(text)
+    with pytest.raises(login.AuthenticationRefused) as caught:
+        ssh.connect(host, config=config, passwords=Passwords(Person()))
+    assert f"ssh-keygen -p -Z aes256-ctr -f {unread}" in caught.value.tried
+    subprocess.run(
+        ["ssh-keygen", "-q", "-p", "-Z", "aes256-ctr", "-f", unread, "-P", SECRET, "-N", SECRET], check=True
+    )
+    works(ssh.connect(host, config=config, passwords=Passwords(Person(SECRET))))
+
+
+@pytest.mark.parametrize("form", [(), ("-m", "PEM"), ("-m", "PKCS8")])
+def test_a_truncated_key_is_not_told_as_a_wrong_passphrase(tmp_path: Path, form: tuple[str, ...]) -> None:
+    key = made_key(tmp_path / "key", "rsa", SECRET, *form)
+    assert keyfiles.private(key, None) is None
+    assert keyfiles.private(key, "wrong") is None
+    lines = key.read_text().splitlines()
+    half = lines[: len(lines) // 2]
+    for left in (half, [*half, lines[-1]] if not form else half):
+        key.write_text("\n".join(left))
+        with pytest.raises(keyfiles.Unusable):
+            keyfiles.private(key, SECRET)
 
 
 @contextmanager
@@ -163,6 +213,56 @@ def test_an_agent_that_says_nothing_is_not_waited_for(
 
 
 @lab_only
+def test_an_agent_that_refuses_one_key_is_asked_for_the_next(
+    server: sshd.Sshd, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first, second = made_key(tmp_path / "first"), made_key(tmp_path / "second", "ecdsa")
+    let_in(server, first, second)
+    monkeypatch.setenv("SSH_ASKPASS", "/bin/false")
+    monkeypatch.delenv("DISPLAY", raising=False)
+    host = server.host(key=None, ssh=f"127.0.0.1:{server.port}")
+    with agent(tmp_path, monkeypatch, first):
+        subprocess.run(["ssh-add", "-q", "-D"], check=True)
+        subprocess.run(["ssh-add", "-q", "-c", first], check=True)  # a person is to confirm each use
+        with pytest.raises(login.AuthenticationRefused) as caught:
+            ssh.connect(host)
+        assert "the agent refused to sign" in caught.value.tried
+        subprocess.run(["ssh-add", "-q", second], check=True)
+        works(ssh.connect(host))
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        b"\0\0\0\x09\x0c\xff\xff\xff\xff\0\0\0\x40",  # four thousand million keys
+        b"\xff\xff\xff\xff\x0c",
+        b"\0\0\0\x01\x05",
+        b"",
+    ],
+)
+def test_an_agent_that_talks_nonsense_costs_no_time(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, answer: bytes
+) -> None:
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(str(tmp_path / "agent"))
+        listener.listen()
+
+        def talk() -> None:
+            link, _ = listener.accept()
+            with link:
+                link.recv(99)
+                link.sendall(answer)
+
+        thread = threading.Thread(target=talk)
+        thread.start()
+        try:
+            with pytest.raises(paramiko.SSHException), keyfiles.agent(str(tmp_path / "agent")):
+                pass
+        finally:
+            thread.join()
+
+
+@lab_only
 def test_a_certificate_of_the_user(tmp_path: Path) -> None:
     authority, key = made_key(tmp_path / "ca"), made_key(tmp_path / "key", phrase=SECRET)
     made = sshd.made(tmp_path / "sshd", f"TrustedUserCAKeys {authority}.pub")
@@ -183,6 +283,11 @@ def test_a_certificate_of_the_user(tmp_path: Path) -> None:
         ]
         subprocess.run(argv, check=True)
         works(ssh.connect(host, passwords=person))
+        for dates, told in (("-2w:-1w", "it was valid until 2"), ("+1w:+2w", "it is valid from 2")):
+            subprocess.run([*argv[:-1], "-V", dates, argv[-1]], check=True)
+            with pytest.raises(login.AuthenticationRefused) as caught:
+                ssh.connect(host)
+            assert f"{key}-cert.pub ({told}" in caught.value.tried
 
 
 @lab_only
@@ -467,3 +572,34 @@ def test_a_right_password_that_has_to_be_changed_is_not_told_as_wrong() -> None:
             assert "wants the password to be changed first" in caught.value.tried
             assert "change it there" in caught.value.advice
             assert not isinstance(caught.value, login.LoginPasswordRefused)
+
+
+@pytest.mark.parametrize(
+    "prompt",
+    [
+        "Password for bob@vscode.example.com:",
+        "Password for factory on tokenring:",
+        "(me@codehost) Password:",
+        "me's password at pin board: ",
+        "Passwort für pin auf duo:",
+    ],
+)
+def test_names_of_people_and_hosts_make_no_code_of_a_password(prompt: str) -> None:
+    server = FakeServer([[(prompt, False)]], ["secret"])
+    person = Person("secret")
+    with fake(server) as host, ssh.connect(host(), passwords=Passwords(person)) as connection:
+        assert not connection.one_time
+    assert person.asked[0].startswith("Password of")
+
+
+def test_a_second_password_is_asked_for_and_the_first_stays_right() -> None:
+    server = FakeServer([[("Password: ", False)], [("Enter LDAP Password: ", False)]], ["one", "two"])
+    person = Person("one", "two", "two")
+    known = Passwords(person)
+    with fake(server) as host:
+        for _ in range(2):
+            ssh.connect(host(), passwords=known).close()
+        assert len(person.asked) == 3
+        assert "Enter LDAP Password:" in person.asked[1]
+        with pytest.raises(login.AuthenticationRefused):
+            ssh.connect(host(), passwords=Passwords())

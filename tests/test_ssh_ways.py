@@ -370,7 +370,10 @@ def test_a_talking_cshrc_and_sftp(tmp_path: Path, shell: str) -> None:
             "KexAlgorithms sntrup761x25519-sha512@openssh.com",
             "exchanging keys that this program knows.* sntrup",
         ),
-        ("MACs umac-64@openssh.com\nCiphers aes128-ctr", "checking what arrives .* umac-64"),
+        (
+            "MACs umac-64@openssh.com\nCiphers aes128-ctr",
+            "checking what arrives that this program knows.* umac-64",
+        ),
     ],
 )
 def test_the_algorithm_of_an_old_server_is_named(tmp_path: Path, line: str, told: str) -> None:
@@ -381,6 +384,99 @@ def test_the_algorithm_of_an_old_server_is_named(tmp_path: Path, line: str, told
         ssh.connect(server.host(host_key=server.host_key("rsa")))
     assert "sshd_config" in caught.value.advice
     assert ("Update sshd" in caught.value.advice) == ("this program" not in told)
+
+
+@lab_only
+@pytest.mark.parametrize(
+    "line", ["KexAlgorithms curve25519-sha256", "KexAlgorithms curve25519-sha256@libssh.org"]
+)
+def test_the_usual_curve_goes_by_both_its_names(tmp_path: Path, line: str) -> None:
+    with sshd.listening(sshd.made(tmp_path / "sshd", line)) as server:
+        config = tmp_path / "config"
+        config.write_text(f"Host bench\n HostName 127.0.0.1\n Port {server.port}\n {line}\n")
+        ssh.connect(server.host(ssh="bench"), config=config).close()
+        config.write_text(
+            f"Host bench\n HostName 127.0.0.1\n Port {server.port}\n KexAlgorithms ecdh-sha2-nistp256\n"
+        )
+        with pytest.raises(HostUnreachable, match="that the SSH configuration allows") as caught:
+            ssh.connect(server.host(ssh="bench"), config=config)
+        assert "KexAlgorithms in ~/.ssh/config: curve25519" in caught.value.advice
+
+
+@lab_only
+def test_sound_algorithms_are_not_told_as_unsafe(tmp_path: Path) -> None:
+    made = sshd.made(tmp_path / "sshd", "KexAlgorithms diffie-hellman-group18-sha512")
+    with sshd.listening(made) as server, pytest.raises(HostUnreachable) as caught:
+        ssh.connect(server.host())
+    assert str(caught.value).endswith("that this program knows, only diffie-hellman-group18-sha512")
+    assert "Nothing is wrong with these" in caught.value.advice
+
+
+@lab_only
+def test_a_jump_host_that_lets_nothing_through_and_an_address_to_come_from(tmp_path: Path) -> None:
+    with ExitStack() as stack:
+        jump = stack.enter_context(sshd.listening(sshd.made(tmp_path / "jump", "AllowTcpForwarding no")))
+        target = stack.enter_context(sshd.listening(sshd.made(tmp_path / "target")))
+        config = tmp_path / "config"
+        common = f"Host *\n HostName 127.0.0.1\n IdentityFile {jump.key}\n"
+        config.write_text(
+            f"Host jump\n Port {jump.port}\nHost target\n Port {target.port}\n ProxyJump jump\n{common}"
+        )
+        known = tmp_path / "known"
+        known.write_text(f"[127.0.0.1]:{jump.port} {jump.host_key()}\n")
+        with pytest.raises(HostUnreachable, match="from its jump host") as caught:
+            ssh.connect(target.host(ssh="target"), known_hosts=[known], config=config)
+        assert "AllowTcpForwarding yes" in caught.value.advice
+        config.write_text(f"Host target\n Port {target.port}\n BindAddress 203.0.113.5\n{common}")
+        with pytest.raises(HostUnreachable, match=r"could not be reached from 203\.0\.113\.5") as caught:
+            ssh.connect(target.host(ssh="target"), config=config)
+        assert "BindAddress" in caught.value.advice
+        config.write_text(f"Host target\n Port {target.port}\n AddressFamily inet6\n{common}")
+        with pytest.raises(HostUnreachable, match=r"127\.0\.0\.1 has no IPv6 address"):
+            ssh.connect(target.host(ssh="target"), config=config)
+
+
+def deaf(stack: ExitStack) -> tuple[str, int]:
+    """An address whose connections never come about: its queue is full."""
+    listener = stack.enter_context(socket.socket())
+    listener.bind(("127.0.0.1", 0))
+    listener.listen(0)
+    for _ in range(4):
+        link = stack.enter_context(socket.socket())
+        link.setblocking(False)
+        with suppress(BlockingIOError):
+            link.connect(listener.getsockname())
+    time.sleep(0.1)
+    return listener.getsockname()
+
+
+@lab_only
+def test_a_name_with_an_address_that_is_dead_costs_its_share_and_only_once(
+    server: sshd.Sshd, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(wire, "AFTER_S", 0.3)
+    begun = []
+    begin_to = wire._begun
+
+    def counted(sock: socket.socket, address: tuple[str, int], bind: str) -> socket.socket:
+        begun.append(address)
+        return begin_to(sock, address, bind)
+
+    with ExitStack() as stack:
+        dead, alive = deaf(stack), ("127.0.0.1", server.port)
+        found = [(socket.AF_INET, socket.SOCK_STREAM, 6, "", one) for one in (dead, alive)]
+        monkeypatch.setattr(wire.socket, "getaddrinfo", lambda *_, **__: list(found))
+        monkeypatch.setattr(wire, "_begun", counted)
+        host = server.host(ssh=f"two.invalid:{server.port}")
+        begin = time.monotonic()
+        ssh.connect(host).close()
+        assert time.monotonic() - begin < 10
+        assert begun == [dead, alive]
+        ssh.connect(host).close()
+        assert begun[2:] == [alive], "the one that answered comes first"
+        found.pop()
+        with pytest.raises(HostUnreachable, match="did not answer in time"):
+            ssh.connect(host, timeout_s=0.5)
 
 
 @lab_only

@@ -18,6 +18,7 @@ from netns import CODE, OFFICE, ROOT, SERVER, Agent, FailedError, Net, net, offi
 from ssh_agents import lease as leases
 from ssh_agents import private, protocol, session, watch
 from ssh_agents.lease import Lease
+from ssh_agents.memory import Memory
 
 NO_CALL = protocol.Call(
     say=lambda event, data: None,
@@ -40,6 +41,8 @@ def undo(entry):
     return "removed " + os.path.basename(entry["path"])
 def make(args, call):
     name = call.promise(dict(args, kind="toy"))
+    if args.get("stop"):
+        os.kill(os.getpid(), 19)
     open(args["path"], "w").close()
     return {{"name": name}}
 agent.UNDO.clear()
@@ -187,25 +190,25 @@ def test_the_end_of_input_undoes(toys: Toys, tmp_path: Path) -> None:
 def test_a_stopped_agent_lapses(toys: Toys, tmp_path: Path) -> None:
     """As on a host whose agent hangs: nobody renews, and nobody ends."""
     agent = toys.agent()
-    agent.ask("lease.open", lease_s=1)
+    agent.ask("lease.open", lease_s=2)
     agent.ask("toy.make", path=str(tmp_path / "one"))
     os.kill(agent.pid, signal.SIGSTOP)
     try:
-        assert until(lambda: not (tmp_path / "one").exists()) < 6
+        assert until(lambda: not (tmp_path / "one").exists()) < 7
     finally:
         os.kill(agent.pid, signal.SIGCONT)
 
 
 def test_a_lease_lives_while_it_is_renewed_and_lapses_then(toys: Toys, tmp_path: Path) -> None:
     agent = toys.agent()
-    lease = agent.ask("lease.open", lease_s=1.5)["lease"]
+    lease = agent.ask("lease.open", lease_s=2)["lease"]
     agent.ask("toy.make", path=str(tmp_path / "one"))
     for _ in range(10):
         time.sleep(0.3)
         agent.ask("lease.renew", lease=lease)
     assert (tmp_path / "one").exists()
     # Within lease + 5 s, and not before the lease ended.
-    assert 1 < until(lambda: not (tmp_path / "one").exists()) < 6.5
+    assert 1.5 < until(lambda: not (tmp_path / "one").exists()) < 7
     for verb in ("lease.renew", "lease.close"):
         with pytest.raises(FailedError, match="lapsed"):
             agent.ask(verb, lease=lease)
@@ -229,12 +232,139 @@ def test_a_change_under_way_when_the_agent_was_killed_is_undone_too(toys: Toys, 
 
 def test_a_change_under_way_when_the_lease_lapsed_is_undone_too(toys: Toys, tmp_path: Path) -> None:
     agent = toys.agent()
-    opened = agent.ask("lease.open", lease_s=0.5)
+    opened = agent.ask("lease.open", lease_s=2)
     agent.ask("toy.make", path=str(tmp_path / "one"))
     until(lambda: not (tmp_path / "one").exists())
     (tmp_path / "one").touch()  # the change comes after its undo
     until(lambda: not Path(opened["folder"]).exists())
     assert not (tmp_path / "one").exists()
+
+
+def _stopped(agent: Agent) -> bool:
+    return Path(f"/proc/{agent.pid}/stat").read_text().rpartition(")")[2].split()[0] == "T"
+
+
+def test_a_change_long_after_its_lease_is_taken_back_by_whoever_made_it(toys: Toys, tmp_path: Path) -> None:
+    """The agent is stopped between promise and change; when it goes on, watcher and lease are gone."""
+    agent = toys.agent()
+    agent.ask("lease.open", lease_s=2)
+    made = agent.start("toy.make", path=str(tmp_path / "one"), stop=True)
+    until(lambda: _stopped(agent))
+    until(lambda: not toys.leases())
+    os.kill(agent.pid, signal.SIGCONT)
+    with pytest.raises(FailedError, match="lapsed: the lease ran out"):
+        made.done()
+    assert not (tmp_path / "one").exists()
+
+
+def test_who_is_stopped_with_his_turn_holds_up_nobody(toys: Toys, tmp_path: Path) -> None:
+    agent = toys.agent()
+    folder = agent.ask("lease.open", lease_s=1)["folder"]
+    agent.ask("toy.make", path=str(tmp_path / "one"))
+    os.kill(agent.pid, signal.SIGSTOP)
+    try:
+        with Lease(folder).turn():  # as by an agent that was stopped while it wrote a promise
+            assert until(lambda: not (tmp_path / "one").exists()) < 6
+            assert toys.agent().ask("revert")["undone"] == []
+    finally:
+        os.kill(agent.pid, signal.SIGCONT)
+    with pytest.raises(FailedError, match="lapsed"):
+        agent.ask("toy.make", path=str(tmp_path / "two"))
+    assert not (tmp_path / "two").exists()
+
+
+def test_where_the_watcher_is_stopped_the_agent_takes_back(toys: Toys, tmp_path: Path) -> None:
+    agent = toys.agent()
+    folder = agent.ask("lease.open", lease_s=2)["folder"]
+    watcher = watch.found(Lease(folder))
+    assert watcher is not None
+    os.kill(watcher[0], signal.SIGSTOP)
+    try:
+        agent.ask("toy.make", path=str(tmp_path / "one"))
+        assert until(lambda: not (tmp_path / "one").exists()) < 7
+        until(lambda: not toys.leases())
+    finally:
+        os.kill(watcher[0], signal.SIGCONT)
+    until(lambda: leases.started_at(watcher[0]) != watcher[1])
+
+
+@pytest.mark.parametrize("ends", [False, True])
+def test_a_folder_removed_by_hand_is_no_loss_while_the_agent_lives(
+    toys: Toys, tmp_path: Path, ends: bool
+) -> None:
+    agent = toys.agent()
+    folder = agent.ask("lease.open", lease_s=300)["folder"]
+    agent.ask("toy.make", path=str(tmp_path / "one"))
+    shutil.rmtree(folder)
+    if ends:
+        agent.close()
+        assert not (tmp_path / "one").exists()
+    else:
+        until(lambda: not (tmp_path / "one").exists())
+
+
+NO_ROOM = f"""
+import os, subprocess, sys
+sys.path.insert(0, {str(ROOT)!r})
+from ssh_agents import lease, watch
+how, base = sys.argv[1:]
+os.makedirs(base + "/lease-x")
+one = lease.Lease(base + "/lease-x")
+lease.write(one.path("turn"), "")
+lease.write(one.path("lease.json"), '{{"pid": 1}}')
+for number in (1, 2):
+    one.add({{"kind": "toy", "n": number}})
+if how == "read-only":
+    subprocess.run(["mount", "-o", "remount,ro", base], check=True)
+try:
+    while how != "read-only":
+        with open("%s/%d" % (base, len(os.listdir(base))), "wb", buffering=0) as file:
+            file.write(b"x" * 4096 * (how == "bytes"))
+except OSError as error:
+    print(error.errno, flush=True)
+watch.AGAIN_S = 0.01
+watch._lapse(one, {{"toy": lambda entry: print("undone", entry["n"]) or "toy"}}, "its agent ended")
+print(one.gone)
+"""
+
+
+@pytest.mark.lab
+@pytest.mark.parametrize("how", ["files", "bytes", "read-only"])
+def test_undoing_needs_no_room_on_the_disk(tmp_path: Path, how: str) -> None:
+    script = 'mount -t tmpfs -o nr_inodes=20,size=64k none "$4" && exec "$@"'
+    argv = ["unshare", "--mount", "sh", "-c", script, "sh", sys.executable, "-c", NO_ROOM, how, str(tmp_path)]
+    argv[4] = script.replace("$4", str(tmp_path))
+    done = subprocess.run(argv, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    twice = ["undone 2", "undone 1"] * 2
+    assert done.stdout.splitlines() == ([] if how == "read-only" else ["28"]) + twice + [
+        str(how != "read-only")
+    ]
+
+
+def test_what_another_session_promised_meanwhile_stays(place: Path) -> None:
+    """An agent that takes back late, from memory, takes nothing from whoever came after it."""
+    mine, others = (session._made(30) for _ in range(2))
+    for lease in (mine, others):
+        leases.write(lease.path("lease.json"), session._about(30, {}))
+    held = others.hold()
+    undone: list[object] = []
+    memory = Memory(mine, dict.fromkeys(("line", "service"), lambda entry: str(undone.append(entry))))
+    line, service = {"kind": "line", "exclusive": True}, {"kind": "service", "folder": "/a", "config": "1"}
+    alone = {"kind": "service", "folder": "/b"}
+    for entry in (line, service, alone):
+        memory.add(entry)
+    others.add({"kind": "line", "exclusive": True, "device": "eth1"})
+    others.add({"kind": "service", "folder": "/a", "config": "2"})
+    memory.taken_back(lambda entry, said: None, surely=[line])
+    assert undone == [alone, line]
+    assert (mine.gone, others.gone) == (True, False)
+    os.close(held)
+
+
+def test_a_lease_is_no_longer_than_ten_minutes(toys: Toys) -> None:
+    with pytest.raises(FailedError, match=r"bad-request: a lease is 0.2 to 600 seconds, not 601"):
+        toys.agent().ask("lease.open", lease_s=601)
 
 
 def test_revert_takes_back_what_others_left_twice(toys: Toys, tmp_path: Path) -> None:
@@ -296,7 +426,7 @@ def test_the_same_promise_is_written_once_and_can_be_struck_out(place: Path) -> 
     lease = Lease(str(place / "lease-x"))
     lease.renew(60)
     leases.write(lease.path("lease.json"), json.dumps({"net": private.net_namespace()}))
-    one._lease = lease
+    one._memory = Memory(lease, one._how)
     first = one.promise({"kind": "toy", "n": 1})
     assert one.promise({"kind": "toy", "n": 1}) == first
     second = one.promise({"kind": "toy", "n": 2})
@@ -409,6 +539,27 @@ def test_a_line_and_counters_that_no_lease_tells_of_are_told_and_go_with_revert(
     assert after == before
     assert second.ask("leases")["unpromised"] == []
     assert second.ask("revert") == {"undone": []}
+
+
+@pytest.mark.lab
+def test_a_line_and_counters_without_a_lease_end_before_the_next_begins(hosts: Net) -> None:
+    before = [hosts.run("server", *words.split()) for words in ("tc qdisc", "nft list ruleset", "ip -o link")]
+    agent = hosts.agent("server", privileged=True)
+    folder = agent.ask("lease.open", lease_s=300)["folder"]
+    agent.ask("line.apply", office=OFFICE[:1], upload_bps=64_000, download_bps=128_000)
+    agent.ask("traffic.start", peers=[{"name": "peer", "addresses": ["10.77.0.99"]}])
+    watcher = watch.found(Lease(folder))
+    assert watcher is not None
+    os.kill(watcher[0], signal.SIGKILL)
+    agent.kill()
+    shutil.rmtree(folder)
+    changes = hosts.agent("server", privileged=True).start("lease.open", lease_s=30).changes()
+    assert changes == [
+        {"what": "line on eth0 taken off", "undone": True},
+        {"what": "traffic counters (table inet branchlab) removed", "undone": True},
+    ]
+    after = [hosts.run("server", *words.split()) for words in ("tc qdisc", "nft list ruleset", "ip -o link")]
+    assert after == before
 
 
 @pytest.mark.lab

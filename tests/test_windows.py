@@ -151,6 +151,30 @@ def test_scratch_folders_are_promised_and_taken_back_without_an_agent(
     assert not folder.exists()
 
 
+def test_a_folder_of_files_is_listed_and_purged_by_paths(agent: Talk) -> None:
+    """Only by who logs in, only where the folder says so, and never through a link."""
+    folder = Path(tempfile.mkdtemp(prefix="branchlab-test-"))
+    cache, theirs = folder / "cache", folder / "theirs"
+    (cache / "1f" / "a").mkdir(parents=True)
+    theirs.mkdir()
+    for path in (cache / "1f" / "a" / "one", cache / "two", theirs / "three"):
+        path.write_bytes(b"123")
+    (cache / "out").symlink_to(theirs)
+    where = {"kind": "folder", "folder": str(cache), "owns": True}
+    refused = agent.ask(1, "cache.list", **where)["failed"]
+    assert (refused["kind"], ".branchlab-may-purge" in refused["text"]) == ("denied", True)
+    (cache / ".branchlab-may-purge").touch()
+    assert agent.ask(2, "cache.list", **where)["done"]["objects"] == 2
+    assert agent.ask(3, "cache.purge", **where, urls=["two", "out/three"])["done"]["removed"] == 1
+    assert agent.ask(4, "cache.purge", **where, all=True)["done"]["removed"] == 1
+    assert agent.ask(5, "cache.list", **where)["done"]["objects"] == 0
+    assert (theirs / "three").exists()
+    assert (cache / ".branchlab-may-purge").exists()
+    apache = agent.ask(6, "cache.list", kind="apache-disk", folder=str(cache))["failed"]
+    assert apache["kind"] == "unsupported"
+    shutil.rmtree(folder)
+
+
 @pytest.mark.parametrize("python", VERSIONS)
 def test_what_is_linuxs_own_answers_that_it_is_not_on_this_system(python: str, bundle: Path) -> None:
     root = Talk(python_of(python), bundle, "privileged")

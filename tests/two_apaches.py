@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from lab.recipes import Recipe
-from ssh_agents import apache, files, protocol, service
+from ssh_agents import apache, files, made, protocol, service
 
 SERVER, PROXY = "127.0.0.2", "127.0.0.3"
 
@@ -74,6 +74,8 @@ def place() -> Iterator[Path]:
         yield path
     finally:
         shutil.rmtree(path)
+        for one in [one for one in made.every() if one["path"].startswith(f"{path}/")]:
+            made.struck(one["path"])  # root's record of a cache that was kept
 
 
 def repository(recipe: Recipe, path: Path, seed: int | None = None) -> Path:

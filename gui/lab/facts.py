@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 
 from gui import words
 from gui.lab.checked import CheckedLab, Item
+from gui.lab.hand import NOTHING, ByHandKnown, LineKnown
 from gui.theme import marks
 from lab.events import Outcome
 from lab.live import Live
@@ -46,6 +47,8 @@ class HostShown:
     checks: tuple[Item, ...] = ()
     checked: str = ""
     """when that was found, empty if it was not looked at"""
+    cached: bool = False
+    """True if its cache can be filled and purged"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,6 +59,7 @@ class LineShown:
     sign: str = ""
     word: str = ""
     rows: tuple[tuple[str, str], ...] = ()
+    by_hand: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,6 +73,10 @@ class Shown:
     """What the last check of this profile's lab found."""
     cache: float | None = None
     """How full the proxy's cache was found last, percent."""
+    cache_word: str = ""
+    """What is said of a cache of which that is not known."""
+    opened: bool = False
+    """True if a lab is open, so that something can be done to it."""
 
 
 def shown(
@@ -79,11 +87,13 @@ def shown(
     checked: CheckedLab | None = None,
     newer: bool = False,
     looking: str = "",
+    hand: ByHandKnown = NOTHING,
 ) -> Shown:
     """The lab of a profile with what a run found out; without a profile, what the run knows.
 
     What a check found is told of the hosts of the profile; signs are of the check where it is `newer` than
-    the run, or the run left a host out. `looking` is the host that is being checked.
+    the run, or the run left a host out. `looking` is the host that is being checked. What was done by `hand` is
+    newer than any run.
 
     Of a run that is `past`, read from a file, nothing is said of a profile's hosts, nor that anything is so now.
     """
@@ -98,21 +108,35 @@ def shown(
     cache = live.last.cache_found if live.last else None
     if live.current is not None and live.current.timed_since is not None:
         cache = live.current.trial.treatment.state.full
+    word = ""
+    if hand.cache is not None and not live.running:
+        cache, word = hand.cache.full, f"{words.count(hand.cache.objects)} objects"
     return Shown(
         name=lab.name if lab else live.lab,
         hosts=tuple(
-            _looked_at(
-                _past_host(_host(host, live), past=past),
-                checked,
-                looking,
-                newer or host.name not in live.hosts,
+            _at_work(
+                _looked_at(
+                    _past_host(_host(host, live), past=past),
+                    checked,
+                    looking,
+                    newer or host.name not in live.hosts,
+                ),
+                hand,
             )
             for host in hosts
         ),
-        line=_past_line(_line(live), past=past),
+        line=_past_line(_line(live), past=past) if hand.deed != "line" else _held(hand.line),
         checked=checked,
-        cache=None if past else cache,
+        cache=cache if hand.cache is not None or not past else None,
+        cache_word=word,
+        opened=lab is not None,
     )
+
+
+def _at_work(host: HostShown, hand: ByHandKnown) -> HostShown:
+    if host.cached and hand.deed in ("fill", "purge"):
+        return replace(host, sign=marks.BUSY, word="being filled" if hand.deed == "fill" else "being purged")
+    return host
 
 
 def _looked_at(host: HostShown, checked: CheckedLab | None, looking: str, newer: bool) -> HostShown:
@@ -176,7 +200,7 @@ def _host(host: Host, live: Live) -> HostShown:
         rows.append(("Root", {"sudo": "by sudo", "direct": "already there"}.get(host.root, host.root)))
     return HostShown(
         name=host.name, role=host.role, sign=sign, word=word, remark=_tool(facts, host.role),
-        rows=tuple(rows + _facts(facts)),
+        rows=tuple(rows + _facts(facts)), cached=host.cache is not None and host.role is Role.PROXY,
     )  # fmt: skip
 
 
@@ -222,6 +246,15 @@ def _facts(facts: Mapping[str, object]) -> list[tuple[str, str]]:
     if isinstance(tools, Mapping):
         rows += [(str(name), _version(str(version)) or "there") for name, version in tools.items() if version]
     return rows
+
+
+def _held(held: LineKnown | None) -> LineShown:
+    if held is None:
+        return LineShown(sign=marks.BUSY, word="being applied")
+    word = "being taken back" if held.ending else "held by hand, read back"
+    rows = (("Asked", words.line(held.line)), ("", words.extras(held.line)), ("Read back", held.said))
+    sign = marks.BUSY if held.ending else marks.OK
+    return LineShown(line=held.line, sign=sign, word=word, rows=rows, by_hand=True)
 
 
 def _line(live: Live) -> LineShown:

@@ -11,6 +11,8 @@ from PySide6.QtWidgets import QApplication, QFrame, QScrollArea, QSizePolicy, QV
 from gui.lab import checks
 from gui.lab.checked import CheckedLab, Item
 from gui.lab.facts import ROLE_ICONS, ROLE_NAMES, HostShown, Shown
+from gui.lab.hand import ByHandKnown
+from gui.lab.hand_boxes import CacheBox, LineBox
 from gui.lab.items import THE_LINE
 from gui.theme.look import Look
 from gui.widgets.basic import Button, Card, Elided, Icon, IconButton, Label, Said, column, row, rule
@@ -35,6 +37,25 @@ class Inspector(Card):
         self._scroll.setAccessibleName("Inspector, to scroll")
         self.column.addWidget(self._scroll)
         self._entries: list[_Entry] = []
+        self.cache, self.line = CacheBox(look), LineBox(look)
+        for box in self._boxes:
+            box.setParent(self)
+            box.hide()
+
+    @property
+    def _boxes(self) -> tuple[QWidget, ...]:
+        """Kept whatever is shown: what is typed in them stays."""
+        return (self.cache, self.line)
+
+    def enter(self) -> None:
+        """Give the focus to the first that takes it."""
+        if (first := first_in(self._scroll.widget())) is not None:
+            first.setFocus(Qt.FocusReason.TabFocusReason)
+
+    def show_hand(self, known: ByHandKnown, full: float | None, why_not: str, why_no_cache: str) -> None:
+        """What was done by hand, how full a run found the cache, and why nothing can be done now."""
+        self.cache.show_known(known, full, why_no_cache)
+        self.line.show_known(known, why_not)
 
     def show_lab(self, shown: Shown) -> None:
         """Hosts and line as known now. Widgets are made anew only where there are others to show."""
@@ -42,8 +63,9 @@ class Inspector(Card):
         host = self._chosen(shown)
         if self._selected == THE_LINE:
             same = shown.line == before.line and shown.checked == before.checked
+            same = same and shown.opened == before.opened
         elif host is not None:
-            same = host == self._chosen(before)
+            same = host == self._chosen(before) and shown.opened == before.opened
         else:
             same = bool(self._entries) and [h.name for h in shown.hosts] == [h.name for h in before.hosts]
             same = same and shown.checked == before.checked
@@ -62,6 +84,10 @@ class Inspector(Card):
         return next((host for host in shown.hosts if host.name == self._selected), None)
 
     def _fill(self) -> None:
+        focus = QApplication.focusWidget()
+        for box in self._boxes:
+            box.hide()
+            box.setParent(self)
         body = QWidget()
         body.setObjectName("scrolled")
         self._body = column(body, margins=(0, 0, 10, 0), spacing=0)
@@ -75,6 +101,12 @@ class Inspector(Card):
             self._list()
         self._body.addStretch(1)
         self._scroll.put(body)
+        if (
+            focus is not None
+            and any(box.isAncestorOf(focus) for box in self._boxes)
+            and body.isAncestorOf(focus)
+        ):
+            focus.setFocus()
 
     def _list(self) -> None:
         look = self._look
@@ -141,6 +173,8 @@ class Inspector(Card):
         self._body.addWidget(Said(self._look, host.sign, host.word, 13, 500, "text"))
         self._body.addSpacing(10)
         self._rows(host.rows)
+        if host.cached and self._shown.opened:
+            self._add(self.cache)
         if host.checks:
             self._checks(host.checks, host.checked)
         elif not any(name == "System" for name, _ in host.rows):
@@ -154,11 +188,17 @@ class Inspector(Card):
         self._body.addWidget(Said(self._look, line.sign, line.word, 13, 500, "text"))
         self._body.addSpacing(10)
         self._rows(line.rows)
+        if self._shown.opened:
+            self._add(self.line)
         checked = self._shown.checked
         if checked is not None:
             items = checked.elsewhere([host.name for host in self._shown.hosts])
             if items:
                 self._checks(items, checked.when)
+
+    def _add(self, box: QWidget) -> None:
+        self._body.addWidget(box)
+        box.show()
 
     def _head(self, icon: str, name: str, about: str) -> None:
         look = self._look

@@ -343,14 +343,15 @@ class HostCard(QGraphicsItem):
         self._look, self._chosen, self.host, self._small = look, chosen, host, small
         self._box = QRectF(0, 0, box.width(), box.height())
         self._cache: float | None = None
+        self._word = ""
         self._marked = False
         self.setPos(box.topLeft())
         self.setCursor(Qt.CursorShape.PointingHandCursor)
 
-    def show_host(self, host: HostShown, cache: float | None) -> None:
-        """The host, and how full the cache is."""
-        if (host, cache) != (self.host, self._cache):
-            self.host, self._cache = host, cache
+    def show_host(self, host: HostShown, cache: float | None, word: str = "") -> None:
+        """The host, and how full the cache is; `word` is said where that is not known."""
+        if (host, cache, word) != (self.host, self._cache, self._word):
+            self.host, self._cache, self._word = host, cache, word
             self.update()
 
     def mark(self, marked: bool) -> None:
@@ -436,7 +437,9 @@ class HostCard(QGraphicsItem):
         marks.draw_marker(painter, look, shown, QPointF(17, y + 25), 9)
         painter.setFont(look.font(12, 500))
         painter.setPen(look.colour("text"))
-        said = "not used now" if self._cache is None else f"cache {words.state(state, full=True)}"
+        said = (
+            self._word or "not used now" if self._cache is None else f"cache {words.state(state, full=True)}"
+        )
         painter.drawText(QRectF(29, y + 16, width, 18), _LEFT, said)
 
 

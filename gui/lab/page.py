@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
-from PySide6.QtCore import Signal
-from PySide6.QtGui import QResizeEvent, QShowEvent
+from PySide6.QtCore import Qt, Signal
+from PySide6.QtGui import QKeySequence, QResizeEvent, QShortcut, QShowEvent
 from PySide6.QtWidgets import QWidget
 
 from gui.lab import facts
 from gui.lab.checked import OWN, CheckedLab
+from gui.lab.hand import NOTHING, ByHandKnown
+from gui.lab.hand_boxes import HELD_BY_RUN, WAIT
 from gui.lab.inspector import Inspector
+from gui.lab.items import THE_LINE
 from gui.lab.picture import Picture
 from gui.theme.look import Look
 from gui.widgets.basic import Button, Card, Choice, IconButton, Label, column, row
@@ -25,7 +29,8 @@ class LabPage(QWidget):
     """Read-only. Signals: `run(object)` the experiment to run; `wanted()` a lab to be opened; `taken_back()`
     what any run left is to be taken back; `looked(object)` the hosts are to be checked for this experiment or
     None, `left()` that is to be left; `provided()` what is missing is to be installed, `unprovided()` what was
-    installed is to be taken away.
+    installed is to be taken away; `filled(object)` and `purged(object)` the cache, for this experiment; `held(object)`
+    this line is to be held; `hand_left()` what is done by hand is to end.
     """
 
     run = Signal(object)
@@ -35,6 +40,10 @@ class LabPage(QWidget):
     left = Signal()
     provided = Signal()
     unprovided = Signal()
+    filled = Signal(object)
+    purged = Signal(object)
+    held = Signal(object)
+    hand_left = Signal()
 
     def __init__(self, look: Look) -> None:
         super().__init__()
@@ -43,6 +52,7 @@ class LabPage(QWidget):
         self._live, self._past = Live(), False
         self._checked: CheckedLab | None = None
         self._newer, self._looking = False, ""
+        self._hand = NOTHING
         self._experiments: Sequence[Experiment] = ()
         self._trials: dict[str, int] = {}
         self.shown = facts.Shown()
@@ -70,6 +80,22 @@ class LabPage(QWidget):
         card.corner = self._build_zoom(look, card)
         self.picture.chosen.connect(self.inspector.select)
         self.inspector.chosen.connect(self.picture.select)
+        self.picture.entered.connect(self.inspector.enter)
+        self.picture.zoomed.connect(self._tell_zoom)
+        self.inspector.cache.filled.connect(self.fill)
+        self.inspector.cache.purged.connect(self.purge)
+        self.inspector.cache.left.connect(self.hand_left)
+        self.inspector.line.held.connect(self.held)
+        self.inspector.line.left.connect(self.hand_left)
+        for keys, zoom in (
+            ("Ctrl++", self._larger),
+            ("Ctrl+=", self._larger),
+            ("Ctrl+-", self._smaller),
+            ("Ctrl+0", self._fit),
+        ):
+            shortcut = QShortcut(QKeySequence(keys), self)
+            shortcut.setContext(Qt.ShortcutContext.WidgetWithChildrenShortcut)
+            shortcut.activated.connect(zoom)
         self._body = row(None, spacing=12)
         self._body.addWidget(card, 1)
         self._body.addWidget(self.inspector)
@@ -80,6 +106,8 @@ class LabPage(QWidget):
 
     def show_lab(self, lab: Lab | None, experiments: Sequence[Experiment], trials: dict[str, int]) -> None:
         """The lab of a profile, its experiments, and how many trials each plans."""
+        if lab != self._lab:
+            self._hand = replace(self._hand, cache=None)
         if lab != self._lab or tuple(experiments) != tuple(self._experiments):
             self._checked = None  # of a profile that is no longer this one
         self._lab, self._experiments, self._trials = lab, experiments, trials
@@ -91,6 +119,8 @@ class LabPage(QWidget):
         """Another run; `past`: one that was read from a file."""
         self._live, self._past = live, past
         self._newer = self._newer and (past or not live.run)
+        if live.running:
+            self._hand = replace(self._hand, cache=None)  # which the run makes anew
         if self.isVisible():
             self.refresh()
 
@@ -118,6 +148,7 @@ class LabPage(QWidget):
             checked=self._checked,
             newer=self._newer,
             looking=self._looking,
+            hand=self._hand,
         )
         return self.shown
 
@@ -135,6 +166,51 @@ class LabPage(QWidget):
         self._refresh_check()
         self._named()
         self._say()
+
+    @property
+    def hand(self) -> ByHandKnown:
+        """What is done by hand now, and known from it."""
+        return self._hand
+
+    def show_hand(self, known: ByHandKnown) -> None:
+        """What is done by hand now, and known from it."""
+        before, self._hand = self._hand, known
+        if before.still() == known.still():  # only the lease's time has passed
+            self._tell_hand()
+        else:
+            self.refresh()
+
+    def say_by_hand(self, going: str) -> None:
+        """Say how far something by hand is; an empty text: not under way."""
+        self._going = going
+        self._tell_hand()
+        self._refresh_check()
+        self._offer_packages(self._live.running)
+        self._say()
+
+    def fill(self) -> None:
+        """The cache is to be filled, for the experiment that is chosen."""
+        if (chosen := self._chosen()) is not None:
+            self.filled.emit(chosen)
+
+    def purge(self) -> None:
+        """A part of the cache is to go."""
+        if (chosen := self._chosen()) is not None:
+            self.purged.emit(chosen)
+
+    def show_line(self) -> None:
+        """The line selected, and the field in which one is written."""
+        self.picture.select(THE_LINE)
+        self.inspector.line.field.setFocus(Qt.FocusReason.ShortcutFocusReason)
+
+    def _tell_hand(self) -> None:
+        chosen, box = self._chosen(), self.inspector
+        busy = bool(self._going) and not self._checking and not self._hand.deed
+        why = HELD_BY_RUN if self._live.running else WAIT if busy else ""
+        lacks = "" if chosen is not None else "The profile has no experiment, which says what is cached."
+        full = self.shown.cache if self._hand.cache is None else None
+        box.show_hand(self._hand, full, why, why or lacks)
+        box.line.offer(chosen.lines if chosen is not None else ())
 
     def take_back(self, going: str) -> None:
         """Say how far taking everything back is; an empty text: not under way."""
@@ -247,6 +323,7 @@ class LabPage(QWidget):
             self.head.say(f"{self.shown.name or 'The lab'}: {len(hosts)} hosts, {line}.")
 
     def _named(self) -> None:
+        self._tell_hand()
         chosen = self._chosen()
         if chosen is None:
             self.start.rename("Open a lab", "folder-open")
@@ -269,10 +346,10 @@ class LabPage(QWidget):
         bar = QWidget(card)
         self._percent = Label(look, "100 %", 12, 400, "text2")
         smaller, larger = (
-            IconButton(look, "minus", "Smaller (−)", 16),
-            IconButton(look, "plus", "Larger (+)", 16),
+            IconButton(look, "minus", "Smaller (Ctrl −)", 16),
+            IconButton(look, "plus", "Larger (Ctrl +)", 16),
         )
-        fit = IconButton(look, "corners-out", "As designed (0)", 16)
+        fit = IconButton(look, "corners-out", "Fit (Ctrl 0)", 16)
         smaller.clicked.connect(self._smaller)
         larger.clicked.connect(self._larger)
         fit.clicked.connect(self._fit)
@@ -294,6 +371,8 @@ class LabPage(QWidget):
 
     def _zoomed(self, factor: float) -> None:
         self.picture.zoom(factor)
+
+    def _tell_zoom(self) -> None:
         self._percent.say(f"{self.picture.scale_percent} %")
 
     def showEvent(self, event: QShowEvent) -> None:

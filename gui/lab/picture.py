@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from PySide6.QtCore import QRectF, Qt, Signal
-from PySide6.QtGui import QKeyEvent, QMouseEvent, QPainter, QResizeEvent
+from PySide6.QtGui import QKeyEvent, QMouseEvent, QPainter, QResizeEvent, QWheelEvent
 from PySide6.QtWidgets import QFrame, QGraphicsScene, QGraphicsView
 
 from gui.lab.facts import ROLE_NAMES, HostShown, Shown
@@ -16,9 +16,13 @@ _STEPS = {Qt.Key.Key_Down: 1, Qt.Key.Key_Right: 1, Qt.Key.Key_Up: -1, Qt.Key.Key
 
 
 class Picture(QGraphicsView):
-    """Signal `chosen(object)`: the name of a host, `THE_LINE`, or an empty text for nothing."""
+    """Signals: `chosen(object)` the name of a host, `THE_LINE`, or an empty text for nothing; `entered()` by Enter,
+    to what is beside the picture; `zoomed()`.
+    """
 
     chosen = Signal(object)
+    entered = Signal()
+    zoomed = Signal()
 
     def __init__(self, look: Look) -> None:
         super().__init__()
@@ -27,6 +31,7 @@ class Picture(QGraphicsView):
         self.setScene(self._scene)
         self.setFrameShape(QFrame.Shape.NoFrame)
         self.setRenderHint(QPainter.RenderHint.Antialiasing)
+        self.setTransformationAnchor(QGraphicsView.ViewportAnchor.AnchorUnderMouse)
         self.setAlignment(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignTop)
         self.setViewportUpdateMode(QGraphicsView.ViewportUpdateMode.MinimalViewportUpdate)
         self.setAccessibleName("Picture of the lab")
@@ -53,7 +58,7 @@ class Picture(QGraphicsView):
         if again or not self._cards:
             self._arrange()
         for card, host in zip(self._cards, self._ordered(), strict=False):
-            card.show_host(host, shown.cache)
+            card.show_host(host, shown.cache, shown.cache_word)
         self._ground.show_lab(shown)
         self._pipe.show_line(shown.line)
         self._describe()
@@ -76,6 +81,7 @@ class Picture(QGraphicsView):
         self._scale = 1.0 if factor == 0 else min(2.0, max(0.5, self._scale * factor))
         self.resetTransform()
         self.scale(self._scale, self._scale)
+        self.zoomed.emit()
 
     def _ordered(self) -> list[HostShown]:
         clients = [host for host in self._shown.hosts if host.role is Role.CLIENT]
@@ -103,7 +109,7 @@ class Picture(QGraphicsView):
         self._cards = []
         for host, box in zip(self._ordered(), boxes, strict=False):
             card = HostCard(self._look, self.select, host, box, small=height < SMALL)
-            card.show_host(host, self._shown.cache)
+            card.show_host(host, self._shown.cache, self._shown.cache_word)
             card.mark(host.name == self._selected)
             self._scene.addItem(card)
             self._cards.append(card)
@@ -124,10 +130,20 @@ class Picture(QGraphicsView):
             self.zoom(1 / 1.1)
         elif event.key() == Qt.Key.Key_0:
             self.zoom(0)
+        elif event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter) and self._selected:
+            self.entered.emit()
         elif event.key() == Qt.Key.Key_Escape:
             self.select("")
         else:
             super().keyPressEvent(event)
+
+    def wheelEvent(self, event: QWheelEvent) -> None:
+        if event.modifiers() & Qt.KeyboardModifier.ControlModifier:
+            if event.angleDelta().y():
+                self.zoom(1.1 if event.angleDelta().y() > 0 else 1 / 1.1)
+            event.accept()
+        else:
+            super().wheelEvent(event)
 
     def mousePressEvent(self, event: QMouseEvent) -> None:
         if self.itemAt(event.position().toPoint()) in (None, self._ground):

@@ -1,46 +1,85 @@
-"""The page *Start*: the question; trying it here is the big card; then opening, and recent runs."""
+"""The page *Start*: the question; trying it here is the big card; then labs and runs, new, recent and published."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
 
 from PySide6.QtCore import QPointF, QRectF, Qt, Signal
-from PySide6.QtGui import QColor, QPainter, QPaintEvent, QPen
+from PySide6.QtGui import QColor, QKeySequence, QPainter, QPaintEvent, QPen, QShortcut
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QScrollArea, QSizePolicy, QWidget
 
 from gui import words
+from gui.start.entries import Entry, ListCard, Removable
+from gui.start.recovery import Recovery
 from gui.theme import icons, marks
 from gui.theme.look import Look
-from gui.widgets.basic import Button, Card, Icon, Label, Said, column, emptied, row, rule
+from gui.widgets.basic import Button, Card, Icon, Label, Said, column, row
+from lab.draft import Recovered
+from lab.recent import Recent
 from lab.store import Head
 
 _WIDTH = 1080
+_PROFILES, _RUNS = 4, 6
+"""So many of each are listed."""
 _UNDER = (
     "Measure it on your own machines: the same operations over the lines you choose, "
     "with the proxy and without."
 )
 _LAB = (
-    "A profile (.toml) that names your server, proxy and clients, reached over SSH. "
-    "Dropping it on this window does the same."
+    "Your server, proxy and clients, over SSH. Names can come from your SSH configuration or an Ansible "
+    "inventory."
 )
 _RUN = "A .branchlab file, your own or a colleague’s. Dropping it on this window does the same."
 _SIGNS = {"done": marks.OK, "stopped": marks.WARN, "failed": marks.TROUBLE}
+_PUBLISHED = (
+    (
+        "published-2008",
+        "TFS Proxy efficiency test, 2008",
+        "six operations, six lines, four proxy states",
+        "90 figures",
+    ),
+    ("bazaar-2008", "Bazaar smart push, 2008", "eight pushes over a long line, old against new", "8 figures"),
+    (
+        "sync-2013",
+        "time cockpit synchronisation, 2013",
+        "first sync, one at a time or many",
+        "before / after",
+    ),
+    (
+        "files-2011",
+        "File handling on Windows, 2011",
+        "creating, writing, renaming, deleting; 1 and 2 threads",
+        "7 tests",
+    ),
+)
+"""The sources of `lab.analysis.published`, as they are listed."""
 
 
 class StartPage(QScrollArea):
-    """Signals: `made()` hosts are wanted on this machine; `profile()` and `run()` one is to be opened;
-    `recent(object)` the file of a run.
+    """Signals: `made()` hosts are wanted on this machine; `new_lab()` the wizard is; `profile()` and `run()` one is
+    to be opened; `recent(object)` the file of a run; `known(object)` that of a profile which was open before;
+    `forgotten(object)` one that is gone, to be taken out of the list; `published(object)` the name of published
+    figures; `recovered(object)` and `thrown(object)` a `Recovered` to be opened, or not.
     """
 
     made = Signal()
+    new_lab = Signal()
     profile = Signal()
     run = Signal()
     recent = Signal(object)
+    known = Signal(object)
+    forgotten = Signal(object)
+    published = Signal(object)
+    recovered = Signal(object)
+    thrown = Signal(object)
 
     def __init__(self, look: Look) -> None:
         super().__init__()
         self._look = look
-        self._heads: list[tuple[Button, Head]] = []
+        self._heads: list[tuple[Entry, Head]] = []
+        self._profiles: list[tuple[Entry, Recent]] = []
         self.setWidgetResizable(True)
         self.setFrameShape(QFrame.Shape.NoFrame)
         self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
@@ -52,15 +91,15 @@ class StartPage(QScrollArea):
         inner = self._inner = column(middle, spacing=16, margins=(0, 44, 0, 32))
         inner.addWidget(Label(look, "A proxy, a wider line, or neither?", 32, 600))
         inner.addWidget(Label(look, _UNDER, 15, 400, "text2", wrap=True))
-        inner.addSpacing(12)
+        self.recovery = Recovery(look)
+        self.recovery.wanted.connect(self.recovered)
+        self.recovery.thrown.connect(self.thrown)
+        inner.addWidget(self.recovery)
+        inner.addSpacing(8)
         inner.addWidget(self._try(look))
         inner.addLayout(self._open(look))
-        self._list_card = Card("bigcard", (18, 14, 16, 8))
-        self._list_card.column.setSpacing(0)
-        self._list = column(None, spacing=0)
-        self._list_card.column.addWidget(Label(look, "Recent runs", 13, 600))
-        self._list_card.column.addSpacing(8)
-        self._list_card.column.addLayout(self._list)
+        inner.addLayout(self._lists(look))
+        self._list_card = ListCard(look, "Recent runs")
         inner.addWidget(self._list_card)
         inner.addStretch(1)
         outer = row(body, margins=(24, 0, 24, 0))
@@ -69,6 +108,9 @@ class StartPage(QScrollArea):
         outer.addStretch(1)
         self.setWidget(body)
         self._list_card.hide()
+        for number in range(1, 10):
+            QShortcut(QKeySequence(f"Ctrl+{number}"), self).activated.connect(partial(self._by_key, number))
+        self.show_profiles(())
 
     def hold(self, banner: QWidget) -> None:
         """Take in the banner, over everything."""
@@ -76,46 +118,86 @@ class StartPage(QScrollArea):
 
     def show_runs(self, heads: Sequence[Head]) -> None:
         """The newest runs of this machine."""
-        emptied(self._list)
+        self._list_card.clear()
         self._heads.clear()
-        for number, head in enumerate(heads[:6]):
-            if number:
-                self._list.addWidget(rule())
-            self._list.addLayout(self._entry(head))
+        for head in heads[:_RUNS]:
+            said = f"{words.when(head.started)}   {head.told}"
+            if head.outcome != "done":
+                said += f" at {head.finished} of {head.planned}"
+            sign = _SIGNS.get(head.outcome, marks.UNKNOWN)
+            entry = Entry(self._look, "chart-line-up", head.experiment, head.file.name, said, sign)
+            entry.setAccessibleName(f"Open {head.experiment}, {head.told}, {words.when(head.started)}")
+            entry.clicked.connect(partial(self._emit, self.recent, head.file))
+            self._heads.append((entry, head))
+            self._list_card.add(entry)
         self._list_card.setVisible(bool(heads))
 
     def heads(self) -> list[Head]:
         """The runs that are listed."""
         return [head for _, head in self._heads]
 
+    def show_profiles(self, profiles: Sequence[Recent]) -> None:
+        """The profiles that were opened last, newest first; those that are gone can be taken out of the list."""
+        look = self._look
+        self._recent_card.clear()
+        self._profiles.clear()
+        for one in profiles[:_PROFILES]:
+            self._recent_card.add(self._profile(one))
+        other = Entry(look, "folder-open", "Open another profile …", "or drop a .toml file here", "Ctrl O")
+        other.setAccessibleName("Open another profile")
+        other.clicked.connect(self.profile)
+        self.another = other
+        self._recent_card.add(other)
+
+    def profiles(self) -> list[Recent]:
+        """The profiles that are listed and can be opened."""
+        return [one for _, one in self._profiles]
+
+    def offer_recovered(self, found: Sequence[Recovered]) -> None:
+        """Offer what a crash left unsaved."""
+        self.recovery.offer(found)
+
     def busy(self, text: str) -> None:
         """What is being done meanwhile; an empty text when it is over."""
         self._make.setEnabled(not text)
         self._state.say(marks.BUSY if text else "", text)
 
-    def _entry(self, head: Head) -> QHBoxLayout:
-        look = self._look
-        name = Button(look, head.experiment, "link", height=20)
-        name.setFont(look.font(13, 600))
-        name.setAccessibleName(f"Open {head.experiment}, {head.told}, {words.when(head.started)}")
-        name.clicked.connect(self._pressed)
-        self._heads.append((name, head))
-        texts = column(None, name, Label(look, head.file.name, 12, 400, "text2"), spacing=1)
-        when = Label(look, words.when(head.started), 12, 400, "text2")
-        said = head.told
-        if head.outcome != "done":
-            said += f" at {head.finished} of {head.planned}"
-        line = row(None, Icon(look, "chart-line-up", 18), spacing=14, margins=(0, 8, 0, 8))
-        line.addLayout(texts, 1)
-        line.addWidget(when)
-        line.addWidget(Said(look, _SIGNS.get(head.outcome, marks.UNKNOWN), said, 12, 400, "text2"))
-        return line
+    def _profile(self, one: Recent) -> QWidget:
+        counts = f"{_counted(one.hosts, 'host')}, {_counted(one.experiments, 'experiment')}"
+        if one.gone:
+            gone = Entry(self._look, "file-x", one.name, str(one.path), "gone", marks.WARN)
+            line = Removable(self._look, gone, one.name)
+            line.removed.connect(partial(self._emit, self.forgotten, one.path))
+            return line
+        when = words.when(one.opened).partition(",")[0]
+        entry = Entry(self._look, "buildings", one.name, f"{counts}; {one.path.name}", f"opened {when}")
+        entry.setAccessibleName(f"Open {one.name}, {counts}, {one.path.name}")
+        entry.setToolTip(str(one.path))
+        entry.clicked.connect(partial(self._emit, self.known, one.path))
+        self._profiles.append((entry, one))
+        return entry
 
-    def _pressed(self) -> None:
-        for button, head in self._heads:
-            if button is self.sender():
-                self.recent.emit(head.file)
-                return
+    def _by_key(self, number: int) -> None:
+        if number <= len(self._profiles):
+            self._profiles[number - 1][0].click()
+
+    @staticmethod
+    def _emit(signal: Signal, value: Path | str) -> None:
+        signal.emit(value)
+
+    def _lists(self, look: Look) -> QHBoxLayout:
+        self._recent_card = ListCard(look, "Recent", "Ctrl 1 … 9")
+        self._published_card = ListCard(look, "Published runs, ready to read")
+        self.published_entries: list[Entry] = []
+        for name, title, under, count in _PUBLISHED:
+            entry = Entry(look, "chart-line-up", title, under, count)
+            entry.clicked.connect(partial(self._emit, self.published, name))
+            self.published_entries.append(entry)
+            self._published_card.add(entry)
+        line = row(None, spacing=16)
+        line.addWidget(self._recent_card, 1)
+        line.addWidget(self._published_card, 1)
+        return line
 
     def _try(self, look: Look) -> QWidget:
         card = Card("bigcard", (24, 24, 24, 24))
@@ -140,7 +222,7 @@ class StartPage(QScrollArea):
     def _open(self, look: Look) -> QHBoxLayout:
         line = row(None, spacing=16)
         for icon, title, text, signal in (
-            ("tree-structure", "Open a lab", _LAB, self.profile),
+            ("tree-structure", "New lab", _LAB, self.new_lab),
             ("folder-open", "Open a run", _RUN, self.run),
         ):
             card = Card("bigcard", (20, 18, 20, 18))
@@ -148,7 +230,7 @@ class StartPage(QScrollArea):
             square.setObjectName("softsquare")
             square.setFixedSize(36, 36)
             row(square, Icon(look, icon, 18, "accent"), margins=(9, 9, 9, 9))
-            press = Button(look, "Open …")
+            press = Button(look, "New lab …" if signal is self.new_lab else "Open …")
             press.setAccessibleName(title)
             press.clicked.connect(signal)
             card.column.addLayout(row(None, square, Label(look, title, 15, 600), -1, press, spacing=12))
@@ -232,3 +314,7 @@ class _Drawing(QWidget):
         painter.setPen(pen)
         painter.setBrush(Qt.BrushStyle.NoBrush)
         painter.drawPolyline([QPointF(x, y) for x, y in corners])
+
+
+def _counted(number: int, word: str) -> str:
+    return f"{number} {word}" + ("" if number == 1 else "s")

@@ -28,6 +28,7 @@ QLabel[ink="trouble"] {{ color: {trouble}; }}
 #keycap {{ background: {surface}; border: 1px solid {hair}; border-radius: 4px; color: {text2}; padding: 0 5px; }}
 #softsquare {{ background: {accent_soft}; border-radius: 6px; }}
 #softsquare[grade="warn"] {{ background: {warn_soft}; }}
+#softsquare[grade="trouble"] {{ background: {trouble_soft}; }}
 #ask {{ background: {raised}; }}
 #facts {{ background: {sunken}; border: 1px solid {hair}; border-radius: 8px; }}
 #sunken {{ background: {sunken}; border-radius: 6px; }}
@@ -44,6 +45,8 @@ QPushButton[kind="filled"] {{ background: {accent}; color: {on_accent}; border: 
 QPushButton[kind="filled"]:hover {{ background: {accent_hover}; border-color: {accent_hover}; }}
 QPushButton[kind="filled"]:pressed {{ background: {accent_pressed}; border-color: {accent_pressed}; }}
 QPushButton[kind="filled"]:disabled {{ background: {sunken}; color: {text3}; border-color: {hair}; }}
+QPushButton[kind="delete"] {{ background: {trouble}; color: {on_trouble}; border: 1px solid {trouble}; }}
+QPushButton[kind="delete"]:disabled {{ background: {sunken}; color: {text3}; border-color: {hair}; }}
 QPushButton[kind="flat"] {{ background: transparent; border: 1px solid transparent; color: {text2}; }}
 QPushButton[kind="flat"]:hover {{ background: {sunken}; }}
 QPushButton[kind="link"] {{ background: transparent; border: none; color: {accent}; padding: 0;
@@ -52,6 +55,9 @@ QPushButton[kind="link"]:hover {{ color: {accent_hover}; }}
 QPushButton[kind="tab"] {{ background: transparent; border: none; color: {text2}; padding: 0 11px; }}
 QPushButton[kind="tab"]:hover {{ background: {sunken}; }}
 QPushButton[kind="tab"]:checked {{ background: {accent_soft}; color: {accent}; }}
+QPushButton[kind="row"] {{ background: transparent; border: none; padding: 0; border-radius: 6px; }}
+QPushButton[kind="row"]:hover {{ background: {plain_hover}; }}
+QPushButton[kind="row"]:pressed {{ background: {sunken}; }}
 #segments {{ background: {canvas}; border: 1px solid {hair}; border-radius: 6px; }}
 QPushButton[kind="segment"] {{ background: transparent; border: 1px solid transparent; color: {text2};
   padding: 0 10px; border-radius: 5px; }}
@@ -65,6 +71,9 @@ QComboBox::drop-down {{ border: none; width: 22px; }}
 QLineEdit {{ background: {field}; color: {text}; border: 1px solid {edge}; border-radius: 6px; padding: 0 8px;
   selection-background-color: {accent}; selection-color: {on_accent}; }}
 QComboBox:focus, QLineEdit:focus {{ border: 2px solid {accent}; }}
+QLineEdit[wrong="true"], QLineEdit[wrong="true"]:focus {{ border: 2px solid {trouble}; }}
+QLineEdit[cell="true"] {{ padding: 0 3px; border-radius: 4px; }}
+QLineEdit:read-only {{ background: {canvas}; border-color: {hair}; }}
 QComboBox QAbstractItemView {{ background: {raised}; color: {text}; border: 1px solid {hair};
   selection-background-color: {accent_soft}; selection-color: {text}; outline: 0; }}
 QMenu {{ background: {raised}; color: {text}; border: 1px solid {hair}; padding: 4px; }}

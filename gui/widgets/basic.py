@@ -83,8 +83,7 @@ class Elided(Label):
         painter = QPainter(self)
         text = self.fontMetrics().elidedText(self.text(), Qt.TextElideMode.ElideRight, self.width())
         painter.setPen(self.palette().color(self.foregroundRole()))
-        flags = Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignLeft | Qt.TextFlag.TextSingleLine
-        painter.drawText(self.rect(), flags, text)
+        painter.drawText(self.rect(), self.alignment() | Qt.TextFlag.TextSingleLine, text)
 
 
 class Card(QFrame):
@@ -99,14 +98,14 @@ class Card(QFrame):
 
 
 class Button(QPushButton):
-    """A button; `kind` is filled, plain, flat, link, tab or segment."""
+    """A button; `kind` is filled, delete, plain, flat, link, tab or segment."""
 
     def __init__(self, look: Look, text: str, kind: str = "plain", icon: str = "", height: int = 32) -> None:
         super().__init__()
         self._look, self._icon, self._kind, self.word = look, icon, kind, ""
         self.setProperty("kind", kind)
         self.setFixedHeight(height)
-        weight = 600 if kind in ("filled", "link") else 500
+        weight = 600 if kind in ("filled", "delete", "link") else 500
         self.setFont(look.font(12 if kind == "link" else 13, weight))
         self.setCursor(Qt.CursorShape.PointingHandCursor if kind == "link" else Qt.CursorShape.ArrowCursor)
         self.setAutoDefault(False)
@@ -135,7 +134,7 @@ class Button(QPushButton):
     def _dress(self) -> None:
         if not self._icon:
             return
-        ink = {"filled": "on_accent", "link": "accent"}.get(self._kind, "text2")
+        ink = {"filled": "on_accent", "delete": "on_trouble", "link": "accent"}.get(self._kind, "text2")
         size = 14 if self._kind == "link" else 16
         self.setIcon(icons.icon(self._icon, self._look.token(ink), self._look.token("text3"), size))
         self.setIconSize(QSize(size, size))
@@ -368,9 +367,16 @@ class Segments(QFrame):
         self.choose(words[0])
 
     def choose(self, word: str) -> None:
-        """Check a word without telling."""
-        for button in self._group.buttons():
-            button.setChecked(button.text() == word)
+        """Check a word without telling; none, where it is no word of these."""
+        known = [button for button in self._group.buttons() if button.text() == word]
+        for (
+            button
+        ) in known:  # the group lets go of the others, and of their place among those that Tab reaches
+            button.setChecked(True)
+        if not known and (checked := self._group.checkedButton()) is not None:
+            self._group.setExclusive(False)
+            checked.setChecked(False)
+            self._group.setExclusive(True)
 
     def _clicked(self, number: int) -> None:
         self.chosen.emit(self._group.button(number).text())

@@ -224,7 +224,7 @@ class NavButton(QAbstractButton):
         painter.setPen(ink if chosen else look.colour("text"))
         if self._narrow:
             icons.draw(painter, self._place.icon, ink, QRectF(box.center().x() - 9, 6, 18, 18))
-            painter.setFont(look.font(12, 600 if chosen else 400))
+            painter.setFont(look.font(11, 600 if chosen else 400))
             painter.drawText(box.adjusted(0, 26, 0, 0), Qt.AlignmentFlag.AlignHCenter, self._place.name)
             return
         icons.draw(painter, self._place.icon, ink, QRectF(12, 9, 18, 18))

@@ -16,6 +16,7 @@ from typing import Any, Protocol, Self
 from lab.agents import starting
 from lab.agents.bundling import bundle as bundle
 from lab.agents.starting import START_S, TICK_S, Password, quoted
+from lab.agents.starting import PasswordMissing as PasswordMissing
 from lab.agents.starting import PasswordRefused as PasswordRefused
 from lab.errors import AgentRefused, ConnectionLost, HostLacks, LabError, Stopped
 from lab.stop import Stop

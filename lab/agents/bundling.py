@@ -135,7 +135,10 @@ def taken():
 def kept(text, folder, path):
     name = "%s.%d" % (path, os.getpid())
     try:
+        above = os.path.isdir(os.path.dirname(folder))
         os.makedirs(folder, 0o700, exist_ok=True)
+        if not above:
+            open(os.path.join(folder, "made-cache"), "w").close()
         with open(os.open(name, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
             file.write(text)
             file.flush()

@@ -33,7 +33,10 @@ START_S = 60.0
 Not less than `lab.ssh.process.BEGIN_S`, which is for the same wait."""
 ROOT_S = 75.0
 """How long sudo or doas may take for each step: PAM may hold a prompt back for a minute."""
-MAX_NOISE = 1 << 20
+KEPT_NOISE = 1 << 16
+"""So much of what a host says before its agent's first word is kept."""
+MAX_NOISE = 64 << 20
+"""What says more than this before it says it without end."""
 OWN_CODE = re.compile(
     r"(import binascii;exec\(binascii\.a2b_base64\(')?[A-Za-z0-9+/=]{100,}([A-Za-z0-9+/=]|\\?\s)*('\)\))?"
 )
@@ -47,12 +50,21 @@ BEGUN_ADVICE = (
     "Look at what it said; log in by hand and see that python3 works there, and how busy the host is."
 )
 
+COPIES = "/usr/local/lib/branchlab"
+"""Where an administrator puts the privileged agent: as ssh_agents.installed has it."""
+RULE_FILE = "/etc/sudoers.d/zz-branchlab"
+"""Sorts after what else is likely to be there: of rules that fit, sudo takes the last."""
+
 Password = Callable[[], str | None]
 """Gives the password with which the user becomes root, or None where there is none. May wait for a person."""
 
 
 class PasswordRefused(HostLacks):
     """sudo or doas did not take the password. It was offered once."""
+
+
+class PasswordMissing(HostLacks):
+    """sudo or doas asks for a password, and there is none."""
 
 
 class NotBegun(HostLacks):
@@ -151,6 +163,7 @@ def raised(
             ways = [_on_terminal(one) for one in (way, *ways)]
         except HostLacks as error:
             if not ways:
+                error.advice = _in_the_way(root, made, installed, helper) or error.advice
                 raise
             log.info("%s: the next way to root is tried, since: %s", connection.name, error)
         else:
@@ -200,6 +213,56 @@ def _installed(helper: Agent | None, made: Bundle, stop: Stop | None) -> tuple[_
     if seen["others"]:
         return None, f"the installed agent is of another version and is not used; {again}"
     return None, ""
+
+
+def _in_the_way(root: str, made: Bundle, installed: _Installed | None, helper: Agent | None) -> str:
+    """What an administrator has half done, or a later rule undoes; empty where neither is seen."""
+    rules = _rules(helper) if root == "sudo" and helper is not None else ""
+    path = installed.path if installed else f"{COPIES}/agent-{made.digest}.py"
+    ask = "branchlab check --sudoers PROFILE"
+    order = (
+        "Of all rules that fit the last one counts, and files in /etc/sudoers.d are read in the order of their names:"
+        f" put the line into {RULE_FILE}, so that it comes last"
+    )
+    if installed and path in rules:
+        lists = f"sudo -l -U {_user(helper)} lists them in order"
+        return f"The copy is installed, but sudo still asks: a later rule overrides the line for it ({lists}). {order}."
+    if installed and root == "sudo":
+        return f"The copy is installed ({path}), but sudo shows no line for it. Print the line with {ask}. {order}."
+    if installed:
+        return (
+            f"The copy is installed ({path}), but {root} has no rule for it, or a later one overrides it: of rules that"
+            f" fit the last one counts. {ask} prints the one line."
+        )
+    if path in rules:
+        return (
+            f"The line for sudo is there, but not the copy of the agent that it allows, {path}. {ask} prints the"
+            " commands that put it there."
+        )
+    if COPIES in rules:
+        return (
+            "The line for sudo is there, but allows the copy of another version of BranchLab. Replace both line and"
+            f" copy: {ask}."
+        )
+    return ""
+
+
+def _rules(helper: Agent) -> str:
+    """What sudo lists for this user without asking, as one line of words; empty where it tells nothing."""
+    asked = {"argv": ["sudo", "-n", "-l"], "env": {"LC_ALL": "C"}, "timeout_s": 20.0, "tail": 1 << 16}
+    try:
+        word = helper.ask("command", asked, timeout_s=30)
+    except LabError as error:
+        log.info("%s: %s", helper.host, error)
+        return ""
+    return " ".join(str(word["tail"]).split()) if word["exit"] == 0 else ""
+
+
+def _user(helper: Agent | None) -> str:
+    try:
+        return str(helper.ask("facts", {"tools": []}).get("user") or "") if helper else ""
+    except LabError:
+        return ""
 
 
 def _sent(made: Bundle, mark: str, before: tuple[str, ...], tool: str = "") -> _Way:
@@ -281,28 +344,33 @@ class _Prompt:
 
     def __init__(self, way: _Way, password: _Once) -> None:
         self._way, self._password = way, password
-        self._until = 0
+        self._until = self._gone = 0
         self.answered = False
 
     def asks(self, errors: str, out: bytes) -> bool:
         """True if it is the password's turn. Raises PasswordRefused when it is asked for again."""
         if self._way.token:
-            count = errors.count(self._way.token) + out.count(self._way.token.encode())
+            count = errors.count(self._way.token) + out.count(self._way.token.encode()) + self._gone
         else:
             count = int(self.answered) + bool(self.DOAS.search(out, self._until))
         if count > 1:
             raise _refused(self._way)
         return count == 1 and not self.answered
 
+    def gone(self, out: bytes) -> None:
+        """This, the beginning of what came, is no longer there to be looked at."""
+        self._until = max(0, self._until - len(out))
+        self._gone += out.count(self._way.token.encode()) if self._way.token and self._way.terminal else 0
+
     def answer(self, process: Process, out: bytes, host: str) -> None:
         """Hand the password over, on standard input alone. Raises HostLacks where there is none."""
         secret = self._password()
         if secret is None:
-            raise HostLacks(
+            raise PasswordMissing(
                 f"{self._way.tool} asks for a password, and none is known",
                 host=host,
                 advice="Run it from a terminal, which asks for it; or store it in the keyring; or hand it over in"
-                " BRANCHLAB_SUDO_PASSWORD_FD (the guide, Privileges); or let an administrator install the agent:"
+                " BRANCHLAB_SUDO_PASSWORD_FD (the guide, Secrets); or let an administrator install the agent:"
                 " branchlab check --sudoers PROFILE.",
             )
         self.answered, self._until = True, len(out)
@@ -330,6 +398,7 @@ class _Greeting:
         stop: Stop | None,
     ) -> None:
         self.rest = b""
+        self._noise = 0
         self._begun = False
         self._process, self._host, self._stop = process, host, stop
         self._way, self._prompt = way, prompt
@@ -363,9 +432,16 @@ class _Greeting:
     def _until(self, mark: re.Pattern[bytes]) -> re.Match[bytes]:
         """Read up to and including `mark`; what comes before it is noise."""
         while (found := mark.search(self.rest)) is None:
-            if len(self.rest) > MAX_NOISE:
+            if len(self.rest) > 2 * KEPT_NOISE:
+                gone, self.rest = self.rest[:-KEPT_NOISE], self.rest[-KEPT_NOISE:]
+                if self._prompt is not None:
+                    self._prompt.gone(gone)
+                self._noise += len(gone)
+            if self._noise > MAX_NOISE:
                 advice = "Let the login shell's start-up files (.bashrc, .cshrc) print nothing where no terminal is."
-                raise self._trouble("did not begin: the host printed more than 1 MiB before it", advice)
+                raise self._trouble(
+                    f"did not begin: the host printed more than {MAX_NOISE >> 20} MiB before it", advice
+                )
             self._more()
         if found.start():
             noise = self.rest[: found.start()][:200]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from lab.analysis import words
+from lab.analysis import settling, words
 from lab.analysis.fullness import fullness
 from lab.analysis.gains import gains
 from lab.analysis.rates import rates
@@ -51,5 +51,7 @@ def findings(view: View) -> tuple[Finding, ...]:
 
 def _finding(question: int, answer: _Answer, view: View) -> Finding:
     sentences, headline = answer(view)
+    if question == 1:  # the one that rests on how often it was repeated
+        sentences = [*sentences, *settling.sentences(view.settled)]
     text = " ".join(sentence.text for sentence in sentences if sentence.lead)
     return Finding(question=question, text=text, headline=headline, sentences=tuple(sentences))

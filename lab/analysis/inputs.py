@@ -19,11 +19,12 @@ ASSUMED = {"get": 1.0, "check-out": 2.0, "undo": 0.5, "check-in": 2.0, "history"
 
 
 def assumed(summary: Summary) -> Inputs:
-    """Inputs to begin with: the run's operations and lines, without prices."""
+    """Inputs to begin with: the run's operations and lines, with the prices that its profile gave."""
+    experiment = summary.started.experiment
     names = {cell.operation for cell in summary.cells}
     return Inputs(
         per_day={name: often for name, often in ASSUMED.items() if name in names},
-        lines=dict.fromkeys(comparable_lines(summary.started.experiment.lines)),
+        lines={line: experiment.price(line) for line in comparable_lines(experiment.lines)},
     )
 
 

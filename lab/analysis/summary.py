@@ -22,6 +22,7 @@ from lab.events import (
     CacheFilled,
     Event,
     LineProved,
+    LineSettled,
     Outcome,
     OutputSeen,
     RunFinished,
@@ -92,9 +93,12 @@ def summarised(
     proved: dict[Line, LineProved] = {}
     fills: list[CacheFilled] = []
     results: list[TrialFinished] = []
+    settled: list[LineSettled] = []
     events = [event for event in events if not isinstance(event, OutputSeen | TrafficSampled)]
     for event in events:
         match event:
+            case LineSettled():
+                settled.append(event)
             case ToolMeasured():
                 tool_start_s = max(tool_start_s, event.start_s)
             case LineProved():
@@ -112,7 +116,7 @@ def summarised(
     attempts = _attempts(started, results, excluded)
     held = rows if base == DISABLED else cells(started, results, tool_start_s=tool_start_s, excluded=excluded)
     # The answers speak of the proxy against none, whatever the tables are held against.
-    view = View(cells=held, classes=started.classes, tool_start_s=tool_start_s)
+    view = View(cells=held, classes=started.classes, tool_start_s=tool_start_s, settled=tuple(settled))
     return Summary(
         started=started,
         finished=finished,

@@ -9,6 +9,7 @@ from enum import StrEnum
 from lab.analysis import spread
 from lab.analysis.cells import Cell
 from lab.analysis.comparing import STRAY_BYTES, Comparison, compare
+from lab.events import LineSettled
 from lab.model import Line, ProxyState
 
 
@@ -34,7 +35,7 @@ class View:
     """The cells of a run, looked at from the questions' side.
 
     Of published figures `uses` holds what their text says of operations without their traffic, `why` how it is
-    known, and `volumes` what it says of traffic, in whole sentences.
+    known, and `volumes` what it says of traffic, in whole sentences. `settled` says where a run stopped repeating.
     """
 
     cells: tuple[Cell, ...]
@@ -43,6 +44,7 @@ class View:
     uses: Mapping[str, Use] = field(default_factory=dict)
     why: str = ""
     volumes: tuple[str, ...] = ()
+    settled: tuple[LineSettled, ...] = ()
 
     @property
     def operations(self) -> tuple[str, ...]:

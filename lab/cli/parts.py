@@ -135,14 +135,17 @@ def _hands(lab: Lab, experiment: Experiment | None) -> Hands:
     return hands.Hands(lab, experiment, _drivers(), passwords=known)
 
 
-def _check(lab: Lab, experiment: Experiment | None) -> Sequence[Checked]:
+def _check(lab: Lab, experiments: Sequence[Experiment]) -> Sequence[Checked]:
     from lab import machines
+    from lab.cli import passwords
 
-    def enter() -> None:
-        if experiment is not None:
-            _entered(lab, experiment)
+    known = _signed_in(lab)
 
-    found: Sequence[Checked] = machines.check(lab, experiment, _signed_in(lab), _drivers(), entering=enter)
+    def enter(experiment: Experiment) -> None:
+        passwords.entered(lab, experiment, known, _drivers())
+
+    first, also = (experiments[0], experiments[1:]) if experiments else (None, ())
+    found: Sequence[Checked] = machines.check(lab, first, known, _drivers(), entering=enter, also=also)
     return found
 
 
@@ -262,7 +265,7 @@ class Parts:
     look: Callable[[Lab, Experiment], tuple[Question, ...]] = _look
     testbed: Callable[[Lab, frozenset[str]], Testbed] = _machines
     hands: Callable[[Lab, Experiment | None], Hands] = _hands
-    check: Callable[[Lab, Experiment | None], Sequence[Checked]] = _check
+    check: Callable[[Lab, Sequence[Experiment]], Sequence[Checked]] = _check
     left: Callable[[Lab], Sequence[Checked]] = _left
     commands: Callable[[Lab, Experiment], Mapping[str, Sequence[str | Sequence[str]]]] = _commands
     changes: Callable[[Lab, Experiment, str], str] = _changes

@@ -25,6 +25,7 @@ from lab.events import (
     Event,
     HostSeen,
     LineProved,
+    LineSettled,
     Noted,
     RunContinued,
     RunFinished,
@@ -114,7 +115,7 @@ class TerminalScreen:
 def scrolls(event: Event) -> bool:
     """True for what a terminal keeps above the picture."""
     match event:
-        case RunStarted() | LineProved():
+        case RunStarted() | LineProved() | LineSettled():
             return True
         case Noted(grade=grade):
             return grade in _GRADES
@@ -149,6 +150,8 @@ def line_of(event: Event, live: Live) -> str:
             )
         case LineProved():
             return _proved(event)
+        case LineSettled():
+            return event.text
         case Noted():
             return f"{'note' if event.grade == 'info' else event.grade}: {event.text}"
         case TrialFinished():

@@ -32,6 +32,7 @@ def revert(profile: Profile, *, force: bool = False) -> None:
     from lab import store, vcs
     from lab.cli import passwords
     from lab.credentials import Passwords
+    from lab.model import Role
     from lab.rig import scratch as places
 
     named = {one.scratch: one for one in profile.experiments if one.scratch}
@@ -40,7 +41,7 @@ def revert(profile: Profile, *, force: bool = False) -> None:
         passwords.entered(profile.lab, experiment, known, store.data_folder() / "vcs")
         driver = vcs.driver(experiment.vcs, store.data_folder() / "vcs")
         undone = places.revert(profile.lab, experiment, driver, known, force=force)
-        for text in undone or [f"nothing was left in {place}"]:
+        for text in undone or [f"nothing was left in {places.filled(place, profile.lab.one(Role.SERVER))}"]:
             click.echo(text)
 
 

@@ -118,7 +118,17 @@ def _leased(lab: Lab, host: Host, experiment: Experiment) -> Iterator[tuple[str,
         if host.role is Role.SERVER and not experiment.data:
             continue
         what = planning.engine(host)
-        yield f"{what} of BranchLab's own in {folder}", "stopped, its folder removed", soon
+        yield (
+            f"{what} of BranchLab's own in {folder}, which is made for it, and what is missing on the way there",
+            "stopped, its folder removed, and those on the way that were made",
+            soon,
+        )
+        yield (
+            "folders of BranchLab's own on that way (`branchlab` in the name) that bar the service's user: its group,"
+            " mode 0710",
+            "group and mode as they were",
+            soon,
+        )
     if host.role is Role.CLIENT or (host.role is Role.SERVER and experiment.data):
         what = "working copies" if host.role is Role.CLIENT else "a repository made for this run"
         yield f"a scratch folder below the temporary folder: {what}", "removed", soon
@@ -131,13 +141,25 @@ def _kept(host: Host, experiment: Experiment) -> Iterator[tuple[str, str, str]]:
     cache = host.cache if host.role is Role.PROXY else None
     if cache and any(state.enabled for state in experiment.states):
         whose = "objects of the repository" if caches.kind(cache.kind).urls else "objects, of others too,"
-        yield (
-            f"{whose} filled and purged in {_named(cache)}",
-            "what the run brought in is purged at its end; what was there before and was agreed to is not put back",
-            "until the next run, or the cache's own cleaning, if the run was killed",
+        ends = (
+            (
+                "the whole cache is emptied when its proxy is stopped",
+                f"{settings.lease_s() + WATCHER_S:.0f} s",
+            )
+            if host.services
+            else (
+                "what the run brought in is purged at its end; what was there before and was agreed to is not put back",
+                "until the next run, or the cache's own cleaning, if the run was killed",
+            )
         )
+        yield (f"{whose} filled and purged in {_named(cache)}", *ends)
     if cache and host.services:
-        yield f"the folder {cache.folder}", "kept empty for the next run", "until `branchlab forget`"
+        yield (
+            f"the folder {cache.folder}, made for the proxy's user, and what is missing on the way there; one that is"
+            " there already and that BranchLab did not make is never taken",
+            "kept empty for the next run (written down in /var/lib/branchlab/made)",
+            "until `branchlab forget`",
+        )
     yield (
         "the agent, in the user's cache folder (`~/.cache/branchlab`)",
         "kept for the next run",

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import ipaddress
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 from urllib.parse import urlsplit
 
 from lab.agents import BUSY_ADVICE, Agent
 from lab.credentials import Passwords
-from lab.errors import AgentRefused, HostTrouble, LabError, Stopped
+from lab.errors import AgentRefused, ConnectionLost, HostTrouble, HostUnreachable, LabError, Stopped
 from lab.model import Experiment, Host, Lab, Role
 from lab.rig import host_checks, peers, scratch, services
 from lab.rig.host_checks import Checked
@@ -36,9 +37,11 @@ def check(
     passwords: Passwords | None = None,
     stop: Stop | None = None,
     say: Callable[[str], None] = lambda name: None,
+    also: Sequence[Experiment] = (),
 ) -> tuple[Checked, ...]:
     """Everything that a run would need, looked at; nothing is changed. Raises no LabError but Stopped.
 
+    Of the experiments in `also` what was not said before is told, with their name.
     `say` is told of each host's name before it is looked at, and of an empty one before what is between them.
     """
     known = passwords or Passwords()
@@ -59,7 +62,7 @@ def check(
             found.append(Checked(host.name, False, str(error), error.advice))
     if len(reached) == len(lab.hosts):
         say("")
-        found += _line(lab, experiment, stop, known)
+        found += _line(lab, experiment, stop, known, also)
     return tuple(found)
 
 
@@ -208,7 +211,21 @@ def _agents(one: Connected) -> list[Agent]:
     return [agent for agent in (one.root, one.agent) if agent is not None]
 
 
-def _line(lab: Lab, experiment: Experiment | None, stop: Stop, passwords: Passwords) -> Iterator[Checked]:
+def news(experiment: Experiment, found: Iterable[Checked], said: Sequence[Checked]) -> Iterator[Checked]:
+    """Of what was found for one more experiment, what was not said yet; with its name."""
+    before = {(one.host, one.ok, one.text) for one in said}
+    for one in found:
+        if (one.host, one.ok, one.text) not in before:
+            yield replace(one, text=f"{experiment.name}: {one.text}")
+
+
+def _line(
+    lab: Lab,
+    experiment: Experiment | None,
+    stop: Stop,
+    passwords: Passwords,
+    also: Sequence[Experiment] = (),
+) -> Iterator[Checked]:
     try:
         with connected(lab, stop, lease_s=None, passwords=passwords) as hosts:
             for one in hosts:
@@ -229,13 +246,33 @@ def _line(lab: Lab, experiment: Experiment | None, stop: Stop, passwords: Passwo
             for text in Meter(hosts, peers.hidden(seen, hosts)).notes():
                 yield Checked(lab.name, True, text)
             if experiment is not None:
-                yield from _ports(experiment, hosts, seen)
-                line.refuse(experiment.lines, stop)
-                yield from _services(experiment, hosts)
+                said = list(_wanted(experiment, hosts, line, seen, stop))
+                yield from said
+                for other in also:
+                    more = _wanted(other, hosts, line, seen, stop)
+                    yield from news(other, more, said)
     except Stopped:
         raise
     except LabError as error:
         yield Checked(error.host or lab.name, False, str(error), error.advice)
+
+
+def _wanted(
+    experiment: Experiment,
+    hosts: Sequence[Connected],
+    line: HeldLine,
+    seen: Sequence[peers.Seen],
+    stop: Stop,
+) -> Iterator[Checked]:
+    """What this experiment needs beside its hosts: ports, its lines, services of the user's own."""
+    try:
+        yield from _ports(experiment, hosts, seen)
+        line.refuse(experiment.lines, stop)
+        yield from _services(experiment, hosts)
+    except Stopped:
+        raise
+    except LabError as error:
+        yield Checked(error.host or hosts[0].name, False, str(error), error.advice)
 
 
 def _means(word: Mapping[str, Any]) -> str:
@@ -319,31 +356,38 @@ def revert(lab: Lab, *, force: bool = False, passwords: Passwords | None = None)
     Raises HostTrouble after all hosts were tried.
     """
     undone: dict[str, list[str]] = {}
-    troubles: list[str] = []
-    held = 0
+    troubles: list[LabError] = []
     known = passwords or Passwords()
     asked = {"force": force, "owner": owner(purpose="revert")}
     for host in lab.hosts:
         try:
             alone = Lab(name=lab.name, hosts=(host,))
             with connected(alone, Stop(), lease_s=None, passwords=known) as (one,):
-                undone[host.name] = [
-                    str(text)
-                    for agent in _agents(one)
-                    for text in agent.ask("revert", asked, timeout_s=120)["undone"]
-                ]
+                words = [agent.ask("revert", asked, timeout_s=120) for agent in _agents(one)]
+                now = [str(text) for word in words for text in word["undone"]]
+                undone[host.name] = [*(str(text) for word in words for text in word.get("earlier", [])), *now]
         except (HostTrouble, AgentRefused) as error:
             error.host = error.host or host.name
             if isinstance(error, AgentRefused) and error.kind == "busy":
                 error.advice = BUSY_ADVICE
-                held += 1
-            troubles.append(error.told())
+            troubles.append(error)
     if troubles:
-        done = "; ".join(f"{name}: {len(texts)} taken back" for name, texts in undone.items()) or "none"
-        raise HostTrouble(
-            "\n".join(troubles) + f"\nother hosts: {done}",
-            advice=""
-            if held == len(troubles)  # each said already what to do
-            else "What is limited there ends by itself within the lease; run revert again once the host answers.",
+        again = (
+            "What is limited there ends by itself within the lease; run revert again once the host answers."
         )
+        raise unfinished(troubles, undone, "taken back", again)
     return undone
+
+
+def unfinished(
+    troubles: Sequence[LabError], done: Mapping[str, Sequence[str]], what: str, again: str
+) -> HostTrouble:
+    """Of a deed on all hosts: what went wrong on each, what was done on the others (if there are any).
+
+    `again` is the advice where a host did not answer; any other trouble has said already what to do.
+    """
+    text = "\n".join(error.told() for error in troubles)
+    if done:
+        text += "\nother hosts: " + "; ".join(f"{name}: {len(texts)} {what}" for name, texts in done.items())
+    silent = any(isinstance(error, HostUnreachable | ConnectionLost) for error in troubles)
+    return HostTrouble(text, advice=again if silent else "")

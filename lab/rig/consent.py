@@ -83,6 +83,8 @@ class Consent:
         fullness = Fullness(proxy, proxy.host.cache, workplace.origin, fill, ours=ours, noted=noted)
         if "purge" in self.agreed:
             ours.keys |= looking.shown(fullness)
+        if noted is None and looking.fills_alone(proxy.host):  # it is not started yet: earlier runs did it
+            ours.keys |= set(looking.unasked(fullness, proxy, stop).keys)
         if not ours.everything:
             # Who agreed, agreed to what was shown: what came since then is asked about as if nobody had.
             found = looking.unasked(fullness, proxy, stop)

@@ -75,9 +75,10 @@ class Entry:
             raise self._refusal()
         found = self.passwords.password(self.target, self.server, self.kind)
         if found is None:
+            why = self.passwords.astray(self.kind)
             raise BadInput(
                 f"the {self.what} wants the password of {self.target}, which is not known, and nobody is there to be"
-                " asked",
+                f" asked{'; ' if why else ''}{why}",
                 host=self.server,
                 advice=f'Store it: keyring set branchlab "{self.kind} {self.target}", or hand it over in a descriptor: '
                 f"{VARIABLES[self.kind]}=3 branchlab run PROFILE 3<FILE.",

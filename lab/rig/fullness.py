@@ -16,6 +16,8 @@ from lab.rig.hosts import Connected
 from lab.rig.scratch import PROXY_PORT
 from lab.stop import Stop
 
+NEVER = "branchlab-may-purge"
+"""A name that no repository has: to ask whether a purge is let, of nothing."""
 CHUNK = 2000
 """Names of objects per purge request, so that a message stays far below the protocol's limit."""
 
@@ -256,6 +258,15 @@ class Fullness:
             self._others = (listing.result or {}).get("others", 0)
         return found, others + self._others
 
+    def try_purge(self, stop: Stop) -> None:
+        """Ask for something of the origin that is in no cache to be purged. Raises AgentRefused where that is not let.
+
+        Only Squid has a say in it; the other kinds are folders, and listing them tells.
+        """
+        if self._where["kind"] == "squid":
+            asked = {**self._where, "urls": [f"{_bracketed(self.origin)}{NEVER}"]}
+            self._agent.ask("cache.purge", asked, timeout_s=240, stop=stop)
+
     def _present(self, stop: Stop) -> dict[str, dict[str, Any]]:
         return self.standing(stop)[0]
 
@@ -275,6 +286,14 @@ def _path(url: str) -> str:
 def _bare(url: str) -> str:
     """Squid and nginx write an IPv6 address with its brackets, Apache and `Workplace.origin` without."""
     return url.replace("[", "").replace("]", "")
+
+
+def _bracketed(origin: str) -> str:
+    """The same with the brackets of an IPv6 address."""
+    scheme, _, rest = origin.partition("://")
+    authority, slash, path = rest.partition("/")
+    host, _, port = authority.rpartition(":")
+    return f"{scheme}://[{host}]:{port}{slash}{path}" if ":" in host else origin
 
 
 def _where(cache: Cache, proxy: Connected) -> dict[str, Any]:

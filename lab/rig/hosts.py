@@ -12,7 +12,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
-from lab import agents, ssh
+from lab import agents, settings, ssh
 from lab.agents import Agent, Lease
 from lab.credentials import Passwords
 from lab.errors import AgentRefused, HostLacks, HostTrouble, LabError
@@ -105,7 +105,7 @@ def connected(
     lab: Lab,
     stop: Stop,
     *,
-    lease_s: float | None,
+    lease_s: float | None = settings.LEASE_S,
     owned_by: Mapping[str, str] | None = None,
     passwords: Passwords | None = None,
 ) -> Iterator[tuple[Connected, ...]]:
@@ -254,6 +254,17 @@ def rooted(connection: ssh.Connection, agent: Agent, passwords: Passwords) -> Ag
     except agents.PasswordRefused:
         passwords.refused(target)
         raise
+    except agents.PasswordMissing as error:
+        why = passwords.astray()
+        if not why:
+            raise
+        raise agents.PasswordMissing(
+            f"{host.root} asks for a password, and {why}",
+            host=host.name,
+            advice="One descriptor serves all hosts. Where their passwords differ, the keyring has one for each (the"
+            " guide, Secrets); or an administrator lets this user start just the agent, without a password:"
+            " branchlab check --sudoers PROFILE.",
+        ) from error
     passwords.right(target)
     return started
 

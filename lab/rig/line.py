@@ -8,7 +8,7 @@ from typing import Any
 
 from lab import units
 from lab.agents import Agent
-from lab.errors import HostLacks, HostTrouble, TrialFailed
+from lab.errors import AgentRefused, HostLacks, HostTrouble, TrialFailed
 from lab.events import LineProved
 from lab.model import Line, Role
 from lab.rig import readback
@@ -138,7 +138,12 @@ class HeldLine:
             (one, one.privileged, "line.check", {**self._where(one), "replace": self._replace})
             for one in self._held()
         ]
-        return everywhere(requests, stop)
+        try:
+            return everywhere(requests, stop)
+        except AgentRefused as error:
+            if error.kind == "unsupported":  # no place here where it could be held
+                error.advice = error.advice or self.advice({})
+            raise
 
     def _held(self) -> tuple[Connected, ...]:
         """The holders, at least one."""

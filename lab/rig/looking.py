@@ -10,8 +10,8 @@ from typing import Any
 from lab import recipes, units
 from lab.asking import Question
 from lab.credentials import Passwords
-from lab.errors import AgentRefused
-from lab.model import Experiment, Lab, Line, Role
+from lab.errors import AgentRefused, BadInput
+from lab.model import Experiment, Host, Lab, Line, Role
 from lab.rig import checking, peers, planning
 from lab.rig.fullness import Fullness
 from lab.rig.hosts import Connected, connected, only
@@ -51,9 +51,12 @@ def look(
         found = _felt(line, hosts, experiment.lines, workplace.own_ports, stop, remember=remember)
         if any(state.enabled for state in experiment.states):
             proxy = only(hosts, Role.PROXY)
-            if proxy.host.cache is not None:
+            refuse_taken(proxy)
+            if proxy.host.cache is not None and not fills_alone(proxy.host):
                 looked = Fullness(proxy, proxy.host.cache, workplace.origin, never_filled)
                 objects = unasked(looked, proxy, stop)
+                if not proxy.host.services:
+                    looked.try_purge(stop)
                 found += purge(looked, proxy, objects)
                 if remember:
                     _shown[looked.place] = frozenset(objects.keys)
@@ -71,6 +74,43 @@ def line(lab: Lab, lines: Sequence[Line], passwords: Passwords) -> tuple[Questio
             checking.refuse_held(one)
         held = HeldLine(hosts, replace=True, place=lab.place)
         return tuple(_felt(held, hosts, lines, (), stop, remember=True))
+
+
+def look_at_own(lab: Lab, experiment: Experiment, driver: Driver, passwords: Passwords) -> None:
+    """In a lab that BranchLab made itself nothing is asked; raises what the run would raise before its first change."""
+    recipes.asked(experiment)
+    planning.commands(lab, experiment, driver)
+    stop = Stop()
+    with connected(lab, stop, lease_s=None, passwords=passwords) as hosts:
+        for one in hosts:
+            checking.refuse_held(one)
+        Workplace(hosts, experiment, driver, passwords).look(stop)
+        if any(state.enabled for state in experiment.states):
+            refuse_taken(only(hosts, Role.PROXY))
+
+
+def fills_alone(proxy: Host) -> bool:
+    """True where the cache is that of a proxy of BranchLab's own: only runs of it can have brought in what is there.
+
+    Its agent makes and takes no folder but one that it made itself.
+    """
+    return bool(proxy.services and proxy.cache and proxy.cache.folder)
+
+
+def refuse_taken(proxy: Connected) -> None:
+    """Raise BadInput where our own proxy is to keep its cache, or itself, in a folder that somebody else made."""
+    if not proxy.host.services or proxy.root is None:
+        return
+    cache = proxy.host.cache.folder if proxy.host.cache else None
+    asked = {"services": checking.service_folders(proxy.host), "caches": [cache] if cache else []}
+    for entry in proxy.root.ask("footprint", asked)["entries"]:
+        if entry.get("taken"):
+            raise BadInput(
+                f"{entry['path']} is there already on {proxy.name}, and BranchLab did not make it: it takes no folder"
+                " that is somebody's, not even an empty one",
+                host=proxy.name,
+                advice=f'Name one that is not there yet, such as "{entry["path"]}/branchlab".',
+            )
 
 
 def _felt(

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import shlex
+from dataclasses import dataclass
 from urllib.parse import urlsplit
 
 from lab import caches, design, recipes, units, vcs
 from lab.errors import BadInput
-from lab.model import CHANGING, Cache, Experiment, Host, Lab, Line, ProxyState, Role
+from lab.model import CHANGING, Cache, Experiment, Host, Lab, Line, ProxyState, Role, Treatment
 from lab.rig.scratch import PROXY_PORT
 from lab.vcs import Driver, Phase
 
@@ -76,6 +77,56 @@ def commands(lab: Lab, experiment: Experiment, driver: Driver) -> dict[str, list
     return told
 
 
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One thing that a trial does on a host; `timed` is the one command that is measured."""
+
+    host: str
+    role: Role
+    text: str
+    timed: bool = False
+
+
+def one_trial(lab: Lab, experiment: Experiment, driver: Driver, treatment: Treatment) -> tuple[Step, ...]:
+    """What one trial does, step by step, in its order. Capitals stand for what a run fills in.
+
+    Raises BadInput where the driver has no such operation, and LookupError where the lab lacks a host.
+    """
+    server, client = lab.one(Role.SERVER), lab.one(Role.CLIENT)
+    driver = driver.entering(experiment.user, experiment.ca)
+    if not experiment.data:
+        driver = driver.confined(_run_place(experiment, server))
+    enabled = treatment.state.enabled
+    proxy = _proxy(lab) if enabled else None
+    steps = []
+    if enabled:
+        host = lab.one(Role.PROXY)
+        steps.append(Step(host.name, host.role, _brought(treatment.state)))
+    done = [
+        Step(host.name, host.role, str(command), command.phase is Phase.TIMED)
+        for command in driver.commands(treatment.operation, _holes(experiment, server), proxy)
+        for host in (server if command.on == "server" else client,)
+    ]
+    at = next(number for number, step in enumerate(done) if step.timed)
+    limits = [(host, _limit(lab, host, treatment.line).removesuffix("; lift it")) for host in lab.holders]
+    counting = [host for host in lab.hosts if host.root != "none"]
+    steps += done[:at]
+    steps += [Step(host.name, host.role, text) for host, text in limits]
+    steps += [Step(host.name, host.role, "read the counters (nftables: inet branchlab)") for host in counting]
+    steps.append(done[at])
+    steps += [Step(host.name, host.role, "read counters and line again") for host in counting]
+    if treatment.line.limited or treatment.line.delayed:
+        steps += [Step(host.name, host.role, "lift the line") for host in lab.holders]
+    return (*steps, *done[at + 1 :])
+
+
+def _brought(state: ProxyState) -> str:
+    full = state.full or 0
+    if full in (0, 100):
+        return "purge the cache to 0 %" if not full else "fill the cache to 100 %"
+    return f"cache to {full:g} %: fill, then purge {round(100 - full, 3):g} %"
+
+
 def engine(host: Host) -> str:
     """Which program a service of our own on this host is, for people."""
     if host.role is Role.PROXY and host.cache is not None:
@@ -121,6 +172,7 @@ def _limit(lab: Lab, holder: Host, line: Line) -> str:
         ", ".join(address for host in hosts for address in (host.address, host.address6) if address)
         for hosts in (office, server)
     )
+    near, far = near or "the office", far or "the server"
     text = units.line_text(line)
     if lab.place == "senders" and holder.role is Role.SERVER:
         return f"limit the download to {text} for {near}; lift it"

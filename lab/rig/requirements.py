@@ -13,11 +13,12 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from lab import agents, places, ssh
+from lab.agents.starting import RULE_FILE
 from lab.credentials import Passwords
 from lab.errors import AgentRefused, HostTrouble, LabError
 from lab.model import Experiment, Host, Lab, Role
 from lab.rig import host_checks, provisioning
-from lab.rig.checking import service_folders
+from lab.rig.checking import service_folders, unfinished
 from lab.rig.hosts import owner, reached, rooted
 
 FOLDER = "/usr/local/lib/branchlab"
@@ -83,7 +84,7 @@ def _sudoers(connection: ssh.Connection, agent: agents.Agent) -> Iterator[str]:
     seen, kept = agent.ask("installed", {"digest": made.digest}), agent.ask("footprint")["kept"]
     python = seen["python"]
     if not python:
-        yield "python3 is not in an administrator's PATH there: install it first"
+        yield from _no_python(str(seen.get("python_reason") or ""))
         return
     yield from _state(seen)
     if seen["state"] != "right":
@@ -94,9 +95,18 @@ def _sudoers(connection: ssh.Connection, agent: agents.Agent) -> Iterator[str]:
         yield "The one line in /etc/doas.conf (after any other for this user; the last one that fits counts):"
         yield f"    {rule}"
     else:
-        yield "The one line, in a file of its own (visudo -f /etc/sudoers.d/branchlab):"
+        yield f"The one line, in a file of its own (visudo -f {RULE_FILE}):"
         yield f"    {rule}"
+        yield "    (of rules that fit the last one counts; that name sorts last, so that none comes after it)"
     yield from (f"Of another version, to be removed: rm {FOLDER}/{name}" for name in seen["others"])
+
+
+def _no_python(reason: str) -> Iterator[str]:
+    if not reason:
+        yield "python3 is not in an administrator's PATH there: install it first"
+        return
+    yield f"No line is printed, since root would run a Python that others could exchange: {reason}"
+    yield "Install the system's own python3 (Debian, Ubuntu: apt-get install python3), then ask again"
 
 
 def _state(seen: dict[str, Any]) -> Iterator[str]:
@@ -164,6 +174,8 @@ def _files(host: Host, agent: agents.Agent) -> Iterator[str]:
     if host.root == "none":
         return
     yield "/run/branchlab: leases and how to undo them, while a run goes on (root's, 0700)"
+    if host.services:
+        yield "/var/lib/branchlab/made: which folders root made for services, while one of them is there (root's, 0700)"
     if host.root in ("sudo", "doas"):
         yield f"{FOLDER}/agent-DIGEST.py: the installed agent, if an administrator put it there"
     for folder in service_folders(host):
@@ -188,19 +200,19 @@ def forget(lab: Lab, passwords: Passwords | None = None) -> dict[str, list[str]]
     """
     known = passwords or Passwords()
     removed: dict[str, list[str]] = {}
-    troubles: list[str] = []
+    troubles: list[LabError] = []
     for host in lab.hosts:
         removed[host.name] = []
         try:
             removed[host.name] += _forgotten(host, known)
         except (HostTrouble, AgentRefused) as error:
             error.host = error.host or host.name
-            troubles.append(error.told())
+            troubles.append(error)
+            if not removed[host.name]:
+                del removed[host.name]
     if troubles:
-        done = "; ".join(f"{name}: {len(texts)} removed" for name, texts in removed.items())
-        raise HostTrouble(
-            "\n".join([*troubles, f"other hosts: {done}"]), advice="Run it again; twice does no harm."
-        )
+        again = "Run forget again once they answer; what is removed already does no harm."
+        raise unfinished(troubles, removed, "removed", again)
     return removed
 
 
@@ -219,12 +231,19 @@ def _forgotten(host: Host, passwords: Passwords) -> Iterator[str]:
         seen = agent.ask("installed", {"digest": agents.bundle().digest})
     if host.root in ("sudo", "doas") and any(FOLDER in text for text in done):
         yield f"left, since an administrator wrote it: the line for {host.root}"
+    if any(f"{FOLDER}/" in text for text in done):
+        yield "the copy of the agent was an administrator's: branchlab check --sudoers PROFILE puts it there again"
     left = [*seen["others"], *([seen["path"].rpartition("/")[2]] if seen["state"] != "absent" else [])]
     for name in left:
         yield f"left, since only root can remove it: {FOLDER}/{name}"
+    if seen.get("folder") and not left:
+        why = "something of others is in it" if host.root != "none" else "only root can remove it"
+        yield f"left, since {why}: {FOLDER}"
 
 
 def _taken_back(agent: agents.Agent, what: dict[str, list[str]]) -> Iterator[str]:
     asked = {"owner": owner(purpose="forget")}  # refused while a run of somebody goes on
     yield from (str(text) for text in agent.ask("revert", asked, timeout_s=120)["undone"])
-    yield from (f"removed: {text}" for text in agent.ask("forget", what, timeout_s=600)["removed"])
+    word = agent.ask("forget", what, timeout_s=600)
+    yield from (f"removed: {text}" for text in word["removed"])
+    yield from (f"left: {text}" for text in word.get("left", []))

@@ -9,7 +9,7 @@ import secrets
 import shlex
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Self
@@ -26,7 +26,7 @@ from lab.ssh.login import Login, TookTooLong
 from lab.ssh.process import Process, bounded, give_terminal
 from lab.ssh.target import CONNECT_S, Target, resolve
 from lab.ssh.unreached import Dropped, suspected, unreachable
-from lab.ssh.wire import Heard, Wire
+from lab.ssh.wire import Heard, Wire, plain
 from lab.stop import Stop
 
 log = logging.getLogger(__name__)
@@ -47,6 +47,17 @@ class Finished:
 
 
 @dataclass(frozen=True, slots=True)
+class Step:
+    """How far connecting came. `what`: `answers` (`text` is how the server calls itself), `key` (the type of its
+    verified key; `fresh` if a person has just accepted it), `login` (by which method).
+    """
+
+    what: str
+    text: str
+    fresh: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class _Manner:
     """How one host, its jump hosts and its further connections are connected to."""
 
@@ -56,6 +67,7 @@ class _Manner:
     stop: Stop | None
     passwords: Passwords
     accept: Accept | None
+    say: Callable[[Step], None] = lambda step: None
 
     def check(self) -> None:
         if self.stop is not None:
@@ -71,13 +83,15 @@ def connect(
     stop: Stop | None = None,
     passwords: Passwords | None = None,
     accept: Accept | None = None,
+    say: Callable[[Step], None] = lambda step: None,
 ) -> Connection:
     """A verified, authenticated connection. `known_hosts` and `config` replace the user's own files.
 
     `passwords` has what the host may ask for; `accept` asks a person about a key that is not known, and without
-    it such a key is refused. Raises HostKeyRefused, AuthenticationRefused, HostUnreachable, BadInput, Stopped.
+    it such a key is refused. `say` is told each step on the host itself, as it is done. Raises HostKeyRefused,
+    AuthenticationRefused, HostUnreachable, BadInput, Stopped.
     """
-    manner = _Manner(known_hosts, config, timeout_s, stop, passwords or Passwords(), accept)
+    manner = _Manner(known_hosts, config, timeout_s, stop, passwords or Passwords(), accept, say)
     target = resolve(host, config)
     return Connection(host, target, _connected(host, target, manner, ()), manner)
 
@@ -133,7 +147,8 @@ def _by_way(host: Host, target: Target, manner: _Manner, passed: tuple[str, ...]
             host=host.name,
             advice="Write `ProxyJump none` for it in ~/.ssh/config.",
         )
-    return Connection(via, hop, _connected(via, hop, manner, (*passed, step)), manner)
+    unsaid = replace(manner, say=lambda step: None)
+    return Connection(via, hop, _connected(via, hop, unsaid, (*passed, step)), unsaid)
 
 
 def _wire(host: Host, target: Target, manner: _Manner, jump: Connection | None) -> Wire:
@@ -144,21 +159,26 @@ def _wire(host: Host, target: Target, manner: _Manner, jump: Connection | None) 
     made: Wire | None = None
     try:
         manner.check()
-        end = time.monotonic() + timeout_s
         link = jump.tunnel(target.name, target.port) if jump is not None else wire.link(target, timeout_s)
         made = Wire(link)
-        made.banner_timeout = made.handshake_timeout = max(1.0, end - time.monotonic())
+        made.banner_timeout = made.handshake_timeout = timeout_s
         _choose(made, target)
         made.key_types = preferred(made.get_security_options().key_types, keys)
         made.start_client(timeout=timeout_s)
         if not made.initial_kex_done:  # paramiko only ends its waiting
             raise TimeoutError
         manner.check()
+        manner.say(Step("answers", plain(made.remote_version.encode())))
         begun = time.monotonic()
-        verify(host, target, made.get_remote_server_key(), keys, manner.accept)
+        shown = made.get_remote_server_key()
+        fresh = (shown.get_name(), shown.asbytes()) not in keys.keys and not keys.authorities
+        verify(host, target, shown, keys, manner.accept)
         manner.check()
+        manner.say(Step("key", shown.get_name(), fresh=fresh))
         asked_s = time.monotonic() - begun  # a person may have looked at the key for long
-        Login(host, target, made, manner.passwords, manner.stop, asked_s=asked_s).authenticate()
+        login = Login(host, target, made, manner.passwords, manner.stop, asked_s=asked_s)
+        login.authenticate()
+        manner.say(Step("login", login.by))
         made.watch(target.keep_alive_s, target.silent_s, host.name)
     except BaseException as error:
         if made is not None:
@@ -205,7 +225,7 @@ class Connection:
 
     def __init__(self, host: Host, target: Target, first: _Wired, manner: _Manner) -> None:
         self.host, self.target = host, target
-        self._manner = replace(manner, accept=None)
+        self._manner = replace(manner, accept=None, say=lambda step: None)
         self._wired = [first]
         self._lock = threading.Lock()
 

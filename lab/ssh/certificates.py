@@ -79,6 +79,23 @@ def certified(
     return kind, key
 
 
+def outdated(blob: bytes) -> str:
+    """What the dates of a user's or host's certificate say against it now, for people; empty if nothing."""
+    message = paramiko.Message(blob)
+    kind = message.get_text().removesuffix(SUFFIX)
+    for _ in range(1 + PARTS.get(kind, 0)):  # a random number, and the key
+        message.get_binary()
+    message.get_int64(), message.get_int(), message.get_binary(), message.get_binary()
+    after, before = message.get_int64(), message.get_int64()
+    if kind in PARTS and time.time() >= before:
+        return f"it was valid until {_day(before)}"
+    return f"it is valid from {_day(after)} on" if kind in PARTS and time.time() < after else ""
+
+
+def _day(seconds: int) -> str:
+    return time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime(seconds))
+
+
 def _strings(data: bytes) -> list[str]:
     message, found = paramiko.Message(data), []
     while message.get_remainder():

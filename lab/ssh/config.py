@@ -12,10 +12,12 @@ import shlex
 import shutil
 import signal
 import subprocess
+import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import IO
 
 from lab.errors import BadInput
 
@@ -28,18 +30,25 @@ UNHEEDED = {
     "bindinterface": "BindInterface",
     "casignaturealgorithms": "CASignatureAlgorithms",
     "certificatefile": "CertificateFile",
+    "compression": "Compression",
     "connectionattempts": "ConnectionAttempts",
+    "gssapiauthentication": "GSSAPIAuthentication",
     "hostbasedauthentication": "HostbasedAuthentication",
     "knownhostscommand": "KnownHostsCommand",
     "pkcs11provider": "PKCS11Provider",
     "proxyusefdpass": "ProxyUseFdpass",
     "pubkeyacceptedalgorithms": "PubkeyAcceptedAlgorithms",
+    "remotecommand": "RemoteCommand",
     "requiredrsasize": "RequiredRSASize",
     "revokedhostkeys": "RevokedHostKeys",
     "securitykeyprovider": "SecurityKeyProvider",
+    "sendenv": "SendEnv",
+    "setenv": "SetEnv",
     "verifyhostkeydns": "VerifyHostKeyDNS",
 }
-"""What bears on connecting and has no effect here, as ssh_config(5) spells it."""
+"""What bears on connecting, or on what is started, and has no effect here, as ssh_config(5) spells it."""
+SHIPPED = frozenset(("gssapiauthentication", "sendenv", "setenv"))
+"""Of these, what the system's own file says for every host is not named: distributions write it there."""
 LISTS = frozenset(("identityfile", "certificatefile", "localforward", "remoteforward", "sendenv", "setenv"))
 """Keywords of which every value counts; of the others the first one does."""
 UNREAD = {"canonicalizehostname": "CanonicalizeHostname", "revokedhostkeys": "RevokedHostKeys"}
@@ -69,43 +78,49 @@ def settings(name: str, user: str = "", port: int = 0, path: Path | None = None)
     file = [f"-F{path}"] if path else []
     more = [*([f"-l{user}"] if user else []), *([f"-p{port}"] if port else [])]
     said = _asked(program, (*file, *more, "--", name))
-    usual = _usual(program)
+    usual = _usual(program, "none")
     if said.get("identityfile") == usual.get("identityfile"):
         said.pop("identityfile", None)  # nobody named any
+    shipped = _usual(program, str(SYSTEM)) if SYSTEM.exists() else usual
     unheeded = [
-        f"{spelt} {said[key][0]}"
+        f"{spelt} {' '.join(said[key]) if key in LISTS else said[key][0]}"
         for key, spelt in UNHEEDED.items()
         if key in said and said[key] != usual.get(key)
+        if key not in SHIPPED or said[key] != shipped.get(key)
     ]
     return Settings(said, tuple(unheeded))
 
 
 @functools.cache
-def _usual(program: str) -> dict[str, tuple[str, ...]]:
-    """What ssh says of a name that no file speaks of."""
-    return _asked(program, ("-Fnone", "--", "nowhere.invalid"))
+def _usual(program: str, file: str) -> dict[str, tuple[str, ...]]:
+    """What ssh says by `file` of a name that no file speaks of."""
+    return _asked(program, (f"-F{file}", "--", "nowhere.invalid"))
 
 
 def _asked(program: str, words: tuple[str, ...]) -> dict[str, tuple[str, ...]]:
-    process = subprocess.Popen(
-        [program, "-G", *words],
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        start_new_session=True,
-    )
-    with process:
+    # Not pipes: what a `Match exec` leaves running, as it may, would hold them open.
+    with tempfile.TemporaryFile() as out_file, tempfile.TemporaryFile() as err_file:
+        process = subprocess.Popen(
+            [program, "-G", *words],
+            stdin=subprocess.DEVNULL,
+            stdout=out_file,
+            stderr=err_file,
+            start_new_session=True,
+        )
         try:
-            out, err = process.communicate(timeout=ASKED_S)
-        except subprocess.TimeoutExpired:
+            process.wait(ASKED_S)
+        except BaseException as error:
             with suppress(OSError, AttributeError):  # Windows has no groups of processes
                 os.killpg(process.pid, signal.SIGKILL)
+            process.kill()
+            process.wait()
+            if not isinstance(error, subprocess.TimeoutExpired):
+                raise
             raise BadInput(
                 f"ssh could not say within {ASKED_S:g} s what its configuration means for {words[-1]}",
                 advice="A `Match exec` there may hang: look with ssh -G NAME.",
             ) from None
-        finally:
-            process.kill()
+        out, err = _from_start(out_file), _from_start(err_file)
     if process.returncode:
         told = "; ".join(err.decode("utf-8", "replace").splitlines()[:2])
         raise BadInput(
@@ -120,6 +135,11 @@ def _asked(program: str, words: tuple[str, ...]) -> dict[str, tuple[str, ...]]:
     return said
 
 
+def _from_start(file: IO[bytes]) -> bytes:
+    file.seek(0)
+    return file.read()
+
+
 def chosen(known: Sequence[str], text: str) -> tuple[str, ...]:
     """Of the algorithms `known` here those that a list in ssh_config(5) allows, in its order."""
     names = text.lstrip("+-^").split(",")
@@ -131,6 +151,32 @@ def chosen(known: Sequence[str], text: str) -> tuple[str, ...]:
     if text.startswith("^"):
         return (*listed, *(one for one in known if one not in listed))
     return tuple(listed)
+
+
+def names(path: Path | None = None) -> tuple[str, ...]:
+    """The hosts that ~/.ssh/config (or `path`) names without a pattern, in its order, included files too.
+
+    A file that cannot be read names none. Raises BadInput for one that makes no sense.
+    """
+    found: dict[str, None] = {}
+    _named(path or Path("~/.ssh/config").expanduser(), found, depth=0)
+    return tuple(found)
+
+
+def _named(path: Path, found: dict[str, None], *, depth: int) -> None:
+    try:
+        text = path.read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return
+    for number, line in enumerate(text.splitlines(), 1):
+        keyword, words = _words(line, f"{path}:{number}")
+        if keyword == "include":
+            for one in _included(words):
+                if depth >= DEEPEST:
+                    raise BadInput(f"{path}:{number}: files include each other too deep")
+                _named(one, found, depth=depth + 1)
+        elif keyword == "host":
+            found.update(dict.fromkeys(word for word in words if not set(word) & set("*?!") and word))
 
 
 # Where there is no ssh
@@ -173,7 +219,7 @@ class _Reader:
                     if depth >= DEEPEST:
                         raise BadInput(f"{path}:{number}: files include each other too deep")
                     self.file(one, active=holds, depth=depth + 1)
-            elif keyword and holds:
+            elif keyword and holds and not (path == SYSTEM and keyword in SHIPPED):
                 self._take(keyword, words, line)
 
     def _take(self, keyword: str, words: list[str], line: str) -> None:
@@ -184,6 +230,8 @@ class _Reader:
         if keyword in ("proxyjump", "proxycommand") and {"proxyjump", "proxycommand"} & set(self.values):
             return
         if keyword in UNHEEDED or keyword in UNREAD:
+            if value.lower() in ("no", "none", "false"):  # as here
+                return
             self.unheeded.append(f"{(UNHEEDED | UNREAD)[keyword]} {value}")
         elif keyword in LISTS:
             self.values.setdefault(keyword, []).append(value)

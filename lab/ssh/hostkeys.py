@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import binascii
 import contextlib
 import fnmatch
 import hashlib
@@ -13,7 +12,7 @@ import os
 import shlex
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import paramiko
@@ -34,6 +33,9 @@ CERTIFIED = "-cert-v01@openssh.com"
 class HostKeyRefused(HostUnreachable):
     """The host's key is unknown, or is not the one known. Nothing was sent to it."""
 
+    offered: Offered | None = None
+    """An unknown key that a person could still accept."""
+
 
 @dataclass(frozen=True, slots=True)
 class KnownKeys:
@@ -44,23 +46,33 @@ class KnownKeys:
     files: tuple[str, ...] = field(default=())
     authorities: frozenset[bytes] = frozenset()
     """Keys that may certify this host's."""
+    elsewhere: frozenset[tuple[str, bytes]] = frozenset()
+    """Known for the same name at the usual port: one of them will do, and none of them says that a key has changed."""
 
     @property
     def types(self) -> list[str]:
         """Types of the known keys, sorted."""
-        return sorted({kind for kind, _ in self.keys})
+        return sorted({kind for kind, _ in self.keys or self.elsewhere})
 
 
 def pinned(text: str) -> KnownKeys:
     """A key given as `ssh-ed25519 AAAA...`. Raises BadInput."""
     words = text.split()
     try:
-        return KnownKeys(keys=frozenset([(words[0], base64.b64decode(words[1], validate=True))]))
-    except (IndexError, binascii.Error):
+        return KnownKeys(keys=frozenset([(words[0], _key(words[0], words[1]))]))
+    except (IndexError, ValueError):
         raise BadInput(
             f"{text!r} is no host key",
             advice="Write the key as in /etc/ssh/ssh_host_ed25519_key.pub: ssh-ed25519 AAAA...",
         ) from None
+
+
+def _key(kind: str, text: str) -> bytes:
+    """A key as such lines have it. Raises ValueError for what is none, or is of another type."""
+    key = base64.b64decode(text, validate=True)
+    if not key.startswith(len(kind).to_bytes(4, "big") + kind.encode()):
+        raise ValueError("its type is not what it says")
+    return key
 
 
 def known(files: Sequence[Path], name: str) -> KnownKeys:
@@ -84,14 +96,14 @@ def known(files: Sequence[Path], name: str) -> KnownKeys:
 
 
 def _entries(text: str, name: str, path: str) -> Iterator[tuple[str, str, bytes]]:
-    for number, line in enumerate(text.splitlines(), 1):
+    for number, line in enumerate(text.split("\n"), 1):
         words = line.split()
         if not words or words[0].startswith("#"):
             continue
         marker = words.pop(0) if words[0].startswith("@") else ""
         try:
-            hosts, kind, key = words[0], words[1], base64.b64decode(words[2], validate=True)
-        except (IndexError, binascii.Error):
+            hosts, kind, key = words[0], words[1], _key(words[1], words[2])
+        except (IndexError, ValueError):
             log.warning("%s:%d: not a host key, passed over: %.60s", path, number, line)
             continue
         if marker not in ("", "@revoked", "@cert-authority"):
@@ -141,11 +153,15 @@ def expected(host: Host, target: Target, files: Sequence[Path] | None) -> KnownK
         return pinned(host.host_key)
     paths = tuple(files) if files is not None else (*target.known_hosts, own_file())
     found = known(paths, target.known_as)
-    if not found.keys and not found.authorities and target.port != 22 and not target.alias:
-        # As ssh does: a key that is known for the name without a port will do.
-        plain = known(paths, target.name.lower())
-        return KnownKeys(plain.keys, found.revoked | plain.revoked, plain.files, plain.authorities)
-    return found
+    if found.keys or target.port == 22 or target.alias:
+        return found
+    plain = known(paths, target.name.lower())  # as ssh does
+    return replace(
+        found,
+        revoked=found.revoked | plain.revoked,
+        authorities=found.authorities | plain.authorities,
+        elsewhere=plain.keys,
+    )
 
 
 def preferred(types: Sequence[str], keys: KnownKeys) -> tuple[str, ...]:
@@ -190,7 +206,7 @@ def verify(
             advice="Somebody else may have that key: whoever runs the host gives it a new one. If the mark is wrong,"
             " take the line with @revoked out of that file.",
         )
-    if (kind, blob) in keys.keys or (certificate is not None and not doubt):
+    if (kind, blob) in keys.keys | keys.elsewhere or (certificate is not None and not doubt):
         return
     if doubt:
         raise HostKeyRefused(
@@ -210,13 +226,15 @@ def verify(
     elif target.strict != "yes" and accept is not None and accept(offered):
         remember(target, kind, blob)
     else:
-        raise _unknown(host, target, kind, blob, keys)
+        refused = _unknown(host, target, kind, blob, keys)
+        if target.strict != "yes" and not host.host_key:
+            refused.offered = offered
+        raise refused
 
 
 def _unknown(host: Host, target: Target, kind: str, blob: bytes, keys: KnownKeys) -> HostKeyRefused:
     line = f'host_key = "{kind} {base64.b64encode(blob).decode()}"'
-    known_as = target.known_as if target.alias else target.name
-    scan = f"ssh-keyscan -p {target.port} {known_as} | ssh-keygen -lf -" if not target.path else ""
+    scan = f"ssh-keyscan -p {target.port} {target.name} | ssh-keygen -lf -" if not target.path else ""
     if keys.authorities:
         return HostKeyRefused(
             f"the key of {target} is certified by none of the authorities that are known for it:"

@@ -14,7 +14,7 @@ import paramiko
 from lab.credentials import Kind, Passwords
 from lab.errors import HostUnreachable
 from lab.model import Host
-from lab.ssh import keyfiles
+from lab.ssh import certificates, keyfiles
 from lab.ssh.dialogue import Dialogue, Reply
 from lab.ssh.target import Target
 from lab.ssh.wire import CERTIFIED, Wire
@@ -34,6 +34,16 @@ ONE_TIME = re.compile(
     r"(?i)code|token|otp|one.?time|einmal|verif|pin\b|authenticator|duo|yubi|challenge|respon|factor|unique"
 )
 """Prompts for what no stored password can answer."""
+PASSWORD = re.compile(
+    r"(?i)^(\W*(?:enter |your |the )*(?:\S* ?password|\S*passwort|kennwort|mot de passe|contraseña))"
+    r"\s+(?:for|of|at|on|für|von|auf|pour|de|para)\s.*"
+)
+"""A prompt for the password of somebody or something, whose name says nothing."""
+AGAIN = re.compile(
+    r"(?i)again|sorry|wrong|incorrect|invalid|denied|fail|\btry|retry|erneut|noch ?mal|falsch|ungültig"
+    r"|incorrecte|réessay|ещё раз|снова|повтор|неверн|再|错误"
+)
+"""Words of a host that did not take what it was given."""
 CHANGE = re.compile(r"(?i)\b(new|current|retype|expired|change|neues|aktuelles|nouveau|actuel)\b")
 """Prompts of a host that wants the password to be changed, after it was right."""
 CHANGE_FIRST = "the host wants the password to be changed first; log in by hand to do so"
@@ -41,6 +51,9 @@ CHANGE_FIRST = "the host wants the password to be changed first; log in by hand 
 
 class AuthenticationRefused(HostUnreachable):
     """The host is there, and lets this user not in."""
+
+    unanswered = False
+    """A password, a passphrase or an answer was wanted, and nobody gave it."""
 
 
 class LoginPasswordRefused(AuthenticationRefused):
@@ -71,6 +84,9 @@ class Login:
     answered: int = 0
     """So many prompts a person answered."""
     used: set[str] = field(default_factory=set)
+    by: str = "none"
+    """The method by which the last step went well."""
+    unanswered: bool = False
     dialogue: Dialogue = field(init=False)
 
     def authenticate(self) -> None:
@@ -84,7 +100,9 @@ class Login:
             if not went_on:
                 break
         if reply.word != "in":
-            raise self._refused(reply)
+            refused = self._refused(reply)
+            refused.unanswered = self.unanswered
+            raise refused
         if "password" in self.used and not self.wrong:
             self.passwords.right(str(self.target), Kind.LOGIN)
 
@@ -94,6 +112,7 @@ class Login:
             if method in reply.methods:
                 reply = WAYS[method](self, reply)
                 if reply.word != "no" or reply.partly:
+                    self.by = method
                     return reply, True
         return reply, False
 
@@ -123,16 +142,19 @@ class Login:
             if answer.word != "key-ok":
                 self._note(f"{name}: {'refused' if answer.word == 'no' else answer.word}", public.kind)
                 return answer
-        key = sign()
-        if key is None:
+        try:
+            key = sign()
+            if key is None:
+                return None
+            shown = public or keyfiles.Public(key.get_name(), key.asbytes())
+            algorithm = self._algorithm(shown.kind)
+            answer = self.dialogue.key(
+                algorithm, shown.blob, lambda data: keyfiles.signed(key, data, algorithm)
+            )
+        except keyfiles.Unusable as error:
+            self.lacking = f"{name}: the host would take it, and {error}"
+            self.tried.append(self.lacking)
             return None
-        shown = keyfiles.Public(key.get_name(), key.asbytes())
-        if public is not None:
-            shown = public
-        algorithm = self._algorithm(shown.kind)
-        answer = self.dialogue.key(
-            algorithm, shown.blob, lambda data: bytes(key.sign_ssh_data(data, algorithm))
-        )
         if answer.word == "no" and not answer.partly:
             self._note(f"{name}: refused", shown.kind)
         return answer
@@ -190,7 +212,9 @@ class Login:
             key = None if keyfiles.locked(path) else keyfiles.private(path, None)
             certified = self._certificate(path)
             if certified is not None:
-                yield f"{path}-cert.pub", certified, lambda: key or self._unlocked(path)
+                dates = certificates.outdated(certified.blob)
+                name = f"{path}-cert.pub{f' ({dates})' if dates else ''}"
+                yield name, certified, lambda: key or self._unlocked(path)
             yield str(path), public, lambda: key or self._unlocked(path)
         except (keyfiles.Unusable, OSError, ValueError) as error:
             self.tried.append(f"{path}: {error}")
@@ -208,7 +232,8 @@ class Login:
         return keyfiles.Public(blob.key_type, blob.key_blob)
 
     def _unlocked(self, path: Path) -> paramiko.PKey | None:
-        """The key in an encrypted file, its passphrase found or asked for."""
+        """The key in an encrypted file, its passphrase found or asked for. Raises Unusable."""
+        keyfiles.private(path, None)
         for _ in range(PASSPHRASES):
             secret = self._secret(str(path), Kind.KEY)
             if secret is None:
@@ -233,7 +258,9 @@ class Login:
     def _secret(self, target: str, kind: Kind) -> str | None:
         begin = time.monotonic()
         try:
-            return self.passwords.password(target, self.host.name, kind)
+            found = self.passwords.password(target, self.host.name, kind)
+            self.unanswered = self.unanswered or found is None
+            return found
         finally:
             self.asked_s += time.monotonic() - begin
 
@@ -246,9 +273,8 @@ class Login:
         secret = self._secret(str(self.target), Kind.LOGIN)
         if secret is None:
             known = self.passwords.was_wrong(str(self.target), Kind.LOGIN)
-            self.tried.append(
-                "password: " + ("the one that was given is wrong" if known else "none is known")
-            )
+            why = self.passwords.astray(Kind.LOGIN) or "none is known"
+            self.tried.append(f"password: {'the one that was given is wrong' if known else why}")
             return reply
         answer = self.dialogue.password(secret)
         self.used.add("password")
@@ -286,15 +312,26 @@ class Login:
     def _in_vain(self, answer: Reply, asked: list[str], handed: bool) -> bool:
         """Whether the server asks again for what it was given, in whatever words."""
         for text, visible in answer.prompts:
-            code = ONE_TIME.search(f"{answer.title} {text}")
+            code = self._is_code(text, answer.title)
             if asked.count(text) >= TRIES or (text in asked and "password" in self.used and not code):
                 return True
-            if (handed or self.wrong) and not visible and not code:
+            if visible or code or not (handed or self.wrong):
+                continue
+            # Another password, perhaps: whoever is there can tell.
+            if self.wrong or AGAIN.search(f"{answer.title} {text}") or not self.passwords.attended:
                 return True
         return False
 
+    def _is_code(self, text: str, title: str = "") -> bool:
+        """Whether a prompt is for what no stored password can answer. Names of people and hosts tell nothing."""
+        names = {self.target.user, self.target.name, self.target.alias, self.host.name}
+        names = {name for name in names if name and not ONE_TIME.fullmatch(name)}
+        known = re.compile(rf"\S+@\S+|(?<!\w)(?:{'|'.join(map(re.escape, names))})(?!\w)")
+        left = PASSWORD.sub(r"\1", known.sub("", text).strip())
+        return ONE_TIME.search(f"{known.sub('', title)} {left}") is not None
+
     def _prompted(self, title: str, text: str, visible: bool) -> str | None:
-        if not visible and "password" not in self.used and not ONE_TIME.search(text):
+        if not visible and "password" not in self.used and not self._is_code(text):
             secret = self._secret(str(self.target), Kind.LOGIN)
             if secret is not None:
                 self.used.add("password")
@@ -305,6 +342,7 @@ class Login:
             given = self.passwords.answer(f"{self.host.name} ({self.target}) asks: {' '.join(lines)} ")
             self.wire.one_time = self.wire.one_time or given is not None
             self.answered += given is not None
+            self.unanswered = self.unanswered or given is None
             return given
         finally:
             self.asked_s += time.monotonic() - begin

@@ -70,7 +70,8 @@ class Target:
         return name if self.port == 22 or self.alias else f"[{name}]:{self.port}"
 
     def __str__(self) -> str:
-        return f"unix:{self.path}" if self.path else f"{self.user}@{self.name}:{self.port}"
+        name = f"[{self.name}]" if ":" in self.name else self.name
+        return f"unix:{self.path}" if self.path else f"{self.user}@{name}:{self.port}"
 
 
 def resolve(host: Host, config: Path | None = None) -> Target:
@@ -103,7 +104,8 @@ def _target(said: Settings, host: Host, user: str, name: str, port: int) -> Targ
     port = port or int(said.one("port", "22"))
     where = said.one("hostname", name).replace("%h", name).replace("%%", "%")
     alias = said.one("hostkeyalias")
-    jump, command = said.one("proxyjump"), said.one("proxycommand")
+    jump = host.jump or said.one("proxyjump")
+    command = "" if host.jump else said.one("proxycommand")
     tokens = _tokens(name, where, user, port, alias, jump)
     files = [
         *_files(said.values.get("userknownhostsfile", ("~/.ssh/known_hosts ~/.ssh/known_hosts2",)), tokens),
@@ -118,6 +120,9 @@ def _target(said: Settings, host: Host, user: str, name: str, port: int) -> Targ
     unheeded = list(said.unheeded)
     if strict == "no":
         unheeded.append("StrictHostKeyChecking no (a changed host key is refused all the same)")
+    unknown = [name for name in said.one("preferredauthentications").split(",") if name not in ("", *METHODS)]
+    if unknown:
+        unheeded.append(f"PreferredAuthentications {','.join(unknown)}")
     keep_alive_s, silent_s, slower = _patience(said)
     unheeded += slower
     return Target(
@@ -211,6 +216,11 @@ def _agent(value: str, tokens: Mapping[str, str]) -> str:
 def _methods(said: Settings) -> tuple[str, ...]:
     wanted = said.one("preferredauthentications")
     order = [name for name in wanted.split(",") if name in METHODS] if wanted else list(METHODS)
+    if not order:
+        raise BadInput(
+            f"PreferredAuthentications {wanted}: of these ways to log in none is known here",
+            advice=f"Write more of them for this host in ~/.ssh/config: {', '.join(METHODS)}.",
+        )
     return tuple(name for name in order if said.one(METHODS[name], "yes") not in ("no", "false"))
 
 

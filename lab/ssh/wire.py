@@ -7,14 +7,15 @@ from __future__ import annotations
 
 import logging
 import os
+import selectors
 import signal
 import socket
 import subprocess
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from typing import Any
+from typing import Any, ClassVar
 
 import paramiko
 from paramiko import common
@@ -25,6 +26,8 @@ from lab.ssh.target import Target
 log = logging.getLogger(__name__)
 
 TICK_S = 0.1
+AFTER_S = 2.0
+"""An address that has not answered for so long is not waited for alone: the name's next one is tried, too."""
 WATCH_S = 1.0
 END_S = 5.0
 FIRST = 200
@@ -91,8 +94,20 @@ class Heard:
         self._closing()
 
 
+CURVE, CURVE_BEFORE = "curve25519-sha256", "curve25519-sha256@libssh.org"
+"""The name of RFC 8731, and what the same was called before; paramiko has only the old one."""
+_KEX: dict[str, Any] = paramiko.Transport._kex_info  # type: ignore[attr-defined]
+
+
 class Wire(paramiko.Transport):
     """A transport that ends, and says why in `fault`, when the other side is silent for too long."""
+
+    _kex_info: ClassVar = _KEX | ({CURVE: _KEX[CURVE_BEFORE]} if CURVE_BEFORE in _KEX else {})
+    _preferred_kex = tuple(
+        one
+        for name in paramiko.Transport._preferred_kex  # type: ignore[attr-defined]
+        for one in ((CURVE, name) if name == CURVE_BEFORE else (name,))
+    )
 
     def __init__(self, link: Heard) -> None:
         self.heard = link
@@ -172,19 +187,83 @@ def link(target: Target, timeout_s: float) -> Heard:
         return Heard(_opened(unix, target.path, timeout_s))
     if target.command:
         return by_command(target.command)
-    last: OSError = OSError("it has no address")
     found = socket.getaddrinfo(target.name, target.port, target.family, socket.SOCK_STREAM)
-    end = time.monotonic() + timeout_s
-    for family, kind, protocol, _, address in found:
-        tcp = socket.socket(family, kind, protocol)
-        try:
-            if target.bind:
-                tcp.bind((target.bind, 0))
-            return Heard(_told(_opened(tcp, address, max(1.0, end - time.monotonic())), target))
-        except OSError as error:
-            tcp.close()
-            last = error
-    raise last
+    where = (target.name, target.port)
+    # The one that answered before comes first: of several, one may be dead, and that costs time each time.
+    found.sort(key=lambda one: one[4] != _answered.get(where))
+    sock, address = _first_to_answer(found, target.bind, timeout_s)
+    _answered[where] = address
+    return Heard(_told(sock, target))
+
+
+_answered: dict[tuple[str, int], Any] = {}
+"""By name and port, the address that answered last."""
+
+
+class NoSuchAddress(OSError):
+    """The address from which to connect is none of this machine's."""
+
+
+def _first_to_answer(found: Sequence[Any], bind: str, timeout_s: float) -> tuple[socket.socket, Any]:
+    """A connection to one of these addresses, and which. Each has a while before the next is tried beside it.
+
+    Raises OSError: what the last one said, or a TimeoutError where none said anything.
+    """
+    left, begun = list(found), dict[socket.socket, Any]()
+    failed: OSError | None = None
+    end, next_at = time.monotonic() + timeout_s, 0.0
+    try:
+        while left or begun:
+            now = time.monotonic()
+            if now >= end:
+                raise failed or TimeoutError
+            if left and (now >= next_at or not begun):
+                family, kind, protocol, _, address = left.pop(0)
+                next_at = now + AFTER_S
+                try:
+                    begun[_begun(socket.socket(family, kind, protocol), address, bind)] = address
+                except OSError as error:
+                    failed = failed or error
+            for sock in _decided(begun, min(end, next_at if left else end) - now):
+                address, number = begun.pop(sock), sock.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR)
+                if not number:
+                    return sock, address
+                sock.close()
+                failed = OSError(number, os.strerror(number))
+                log.debug("%s: %s", address, failed)
+    finally:
+        for sock in begun:
+            sock.close()
+    raise failed or OSError("it has no address")
+
+
+def _begun(sock: socket.socket, address: Any, bind: str) -> socket.socket:
+    """The same, beginning to connect. Raises OSError."""
+    try:
+        if bind:
+            _bind(sock, bind)
+        sock.setblocking(False)
+        with suppress(BlockingIOError):
+            sock.connect(address)
+    except BaseException:
+        sock.close()
+        raise
+    return sock
+
+
+def _bind(sock: socket.socket, bind: str) -> None:
+    try:
+        sock.bind((bind, 0))
+    except OSError as error:
+        raise NoSuchAddress(error.errno, error.strerror or str(error)) from error
+
+
+def _decided(begun: Iterable[socket.socket], limit_s: float) -> list[socket.socket]:
+    """Those that are connected, or have failed; none when the time is over."""
+    with selectors.DefaultSelector() as selector:
+        for sock in begun:
+            selector.register(sock, selectors.EVENT_WRITE, sock)
+        return [key.data for key, _ in selector.select(max(0.0, limit_s))] if selector.get_map() else []
 
 
 def _opened(sock: socket.socket, address: Any, timeout_s: float) -> socket.socket:

@@ -1,0 +1,289 @@
+"""Start, the wizard and its dialogs with made-up content, for tests of the window and for looking at them.
+
+    xvfb-run -s "-screen 0 1600x1000x24" python tests/start_shown.py [--to FOLDER]
+
+Hosts that are met here are stand-ins: `Meetings` says what each of them tells.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from PySide6.QtCore import QEventLoop, QPoint, QTimer
+from PySide6.QtGui import QColor, QPainter, QPen, QPixmap
+from PySide6.QtWidgets import QApplication, QWidget
+
+from gui import app
+from gui.doors import Doors
+from gui.main_window import MainWindow
+from gui.new_lab.candidate import Candidate
+from gui.new_lab.wizard import NAME, PROXY, SERVER, NewLabDialog, NewLabWizard
+from gui.report import Reporter
+from gui.start.pairs import PairsDialog
+from gui.stranger import StrangerDialog, told
+from gui.theme import sheet
+from gui.theme.look import Look
+from lab import new_lab, profile
+from lab.analysis import before_after
+from lab.draft import Recovered
+from lab.model import Host, Role
+from lab.new_lab import Entry, NewLab
+from lab.profile import Profile
+from lab.recent import Recent
+from lab.rig.meeting import ANSWERS, KEY, LOGIN, PROGRAMS, ROOT, Met, Step
+from lab.stop import Stop
+from lab.store import Head
+
+CONFIG = """\
+Host desk-1
+Host desk-2
+Host proxy.office.example.com
+Host server.example.com
+Host *.example.com
+    User lab
+"""
+GOOD = (
+    Step(ANSWERS, "ok", "OpenSSH 9.2", port=22),
+    Step(KEY, "ok", "accepted now, ED25519"),
+    Step(LOGIN, "ok", "by key, as lab"),
+    Step(PROGRAMS, "ok", "Apache 2.4.57"),
+    Step(ROOT, "ok", "sudo, no prompt"),
+)
+UNKNOWN = (GOOD[0], Step(KEY, "warn", "not known yet, ED25519", "", "key"))
+PASSWORD = (
+    GOOD[0],
+    Step(KEY, "ok", "known, RSA"),
+    Step(LOGIN, "warn", "a password is asked for", "", "password"),
+)
+AWAY = (
+    Step(
+        ANSWERS,
+        "trouble",
+        "lab@desk-9.example.com:22 refuses connections: nothing listens there",
+        "Check the address, the port and that sshd is running there.",
+        port=22,
+    ),
+)
+LOOKING = (*GOOD[:3], Step(PROGRAMS, "running", "looking for Apache, Squid or nginx"))
+
+
+def met(address: str = "198.51.100.7", **given: Any) -> Met:
+    """What a Debian host is found to be."""
+    values: dict[str, Any] = {
+        "user": "lab",
+        "system": "Debian GNU/Linux 12",
+        "root": "sudo",
+        "address": address,
+    }
+    return Met(**{**values, "tools": {"apache2": "2.4.57"}, **given})
+
+
+class Meetings:
+    """Stand-in for `lab.rig.meeting.meet`: by the host's `ssh` what is told of it; others are well."""
+
+    def __init__(self, told: dict[str, Sequence[Step]] | None = None) -> None:
+        self.told = dict(told or {})
+        self.met: list[Host] = []
+
+    def __call__(self, host: Host, passwords: object, stop: Stop, say: Callable[[Step], None]) -> Met | None:
+        self.met.append(host)
+        steps = self.told.get(host.ssh, GOOD)
+        for step in steps:
+            say(step)
+        while steps[-1].grade == "running":
+            stop.sleep(30)
+        wrong = any(step.grade != "ok" for step in steps) or len(steps) < len(GOOD)
+        return None if wrong else met(f"198.51.100.{10 + len(self.met)}")
+
+
+def config(folder: Path) -> Path:
+    """A configuration with four hosts."""
+    file = folder / "ssh_config"
+    file.write_text(CONFIG, "utf-8")
+    return file
+
+
+def profiles(folder: Path) -> tuple[Recent, ...]:
+    """Two that are there and one that is gone."""
+    made = []
+    for name, hosts, experiments in (("Minsk office", 5, 2), ("Vienna", 3, 1), ("An old one", 4, 1)):
+        path = folder / f"{name.split()[0].lower()}.toml"
+        if "old" not in name:
+            path.write_text("schema = 1\n")
+        at = "2026-06-03T09:12:00+00:00"
+        made.append(Recent(path=path, name=name, opened=at, hosts=hosts, experiments=experiments))
+    return tuple(made)
+
+
+def heads() -> tuple[Head, ...]:
+    """A run that is done, one that was stopped, one that failed."""
+    return tuple(
+        Head(
+            run=f"run-{number}",
+            experiment="Do we need the proxy?",
+            outcome=outcome,
+            started=f"2026-06-0{number}T09:12:00+00:00",
+            file=Path(f"/runs/2026060{number}-do-we-need-the-proxy.branchlab"),
+            planned=288,
+            finished=61 if outcome == "stopped" else 288,
+        )
+        for number, outcome in enumerate(("done", "stopped", "failed"), 1)
+    )
+
+
+def stranger_profile(folder: Path) -> Profile:
+    """A profile from somebody else, with a jump host."""
+    text = new_lab.text(
+        NewLab(
+            name="Minsk office",
+            hosts=(
+                Entry(role=Role.SERVER, ssh="lab@server.example.com", address="198.51.100.10", root="sudo"),
+                Entry(
+                    role=Role.PROXY, ssh="proxy", address="192.0.2.7", root="sudo", jump="gate.example.com"
+                ),
+                Entry(role=Role.CLIENT, ssh="desk-1", address="192.0.2.21"),
+            ),
+        )
+    )
+    return profile.parsed(text, folder / "minsk.toml")
+
+
+def settle(seconds: float = 0.3) -> None:
+    """Let the window paint."""
+    loop = QEventLoop()
+    QTimer.singleShot(int(seconds * 1000), loop.quit)
+    loop.exec()
+
+
+def entered(candidate: Candidate, **given: str) -> None:
+    """Enter a host and have it tested at once."""
+    candidate.enter(**given)
+    candidate.test()
+    end = time.monotonic() + 3
+    while candidate.busy and time.monotonic() < end and candidate.sign != "running":
+        settle(0.05)
+    settle(0.2)
+
+
+def wizard(look: Look, window: QWidget, folder: Path, steps: dict[str, Sequence[Step]]) -> NewLabDialog:
+    """The wizard, open, on stand-in hosts."""
+    doors = Doors(meeting=Meetings(steps), own=lambda lab: False)
+    made = NewLabWizard(look, doors, window, config=config(folder))
+    made.open()
+    assert made.dialog is not None
+    return made.dialog
+
+
+def over(window: QPixmap, dialog: QPixmap, look: Look) -> QPixmap:
+    """The dialog over the window, as a desktop would place it."""
+    size, room = dialog.deviceIndependentSize(), window.deviceIndependentSize()
+    at = QPoint(int(room.width() - size.width()) // 2, int(room.height() - size.height()) // 2)
+    painter = QPainter(window)
+    painter.drawPixmap(at, dialog)
+    painter.setPen(QPen(QColor(look.token("hair")), 1))
+    painter.drawRect(at.x() - 1, at.y() - 1, int(size.width()) + 1, int(size.height()) + 1)
+    painter.end()
+    return window
+
+
+def shoot(folder: Path, config_in: Path) -> None:
+    """All pictures."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for width, height in ((1440, 900), (1280, 720)):
+        for theme in ("light", "dark"):
+            _shoot(folder, f"{width}x{height}-{theme}", width, height, theme, config_in)
+
+
+def _shoot(folder: Path, suffix: str, width: int, height: int, theme: str, config_in: Path) -> None:
+    look = Look(theme)
+    sheet.dress(app.application_made(), look)
+    window = MainWindow(look, Doors(), Reporter())
+    window._top.show_theme()
+    window.resize(width, height)
+    window.show()
+    settle()
+
+    def take(dialog: QWidget, name: str) -> None:
+        settle(0.2)
+        over(window.grab(), dialog.grab(), look).save(str(folder / f"{name}-{suffix}.png"))
+
+    page = window.start_page
+    page.show_profiles(profiles(config_in))
+    page.offer_recovered(())
+    settle()
+    window.grab().save(str(folder / f"start-{suffix}.png"))
+    page.offer_recovered((Recovered(config_in / "minsk.toml", "x", config_in / "none.json"),))
+    page.show_runs(heads())
+    settle()
+    window.grab().save(str(folder / f"start-recovered-{suffix}.png"))
+    page.verticalScrollBar().setValue(10_000)
+    settle()
+    window.grab().save(str(folder / f"start-below-{suffix}.png"))
+    page.verticalScrollBar().setValue(0)
+    page.offer_recovered(())
+    for name in ("bazaar-2008", "sync-2013"):
+        pairs = PairsDialog(look, before_after.pairs(name), window)
+        pairs.open()
+        take(pairs, name)
+        pairs.done(0)
+    stranger = StrangerDialog(look, "minsk.toml", next(told(stranger_profile(config_in))), window)
+    stranger.open()
+    take(stranger, "stranger")
+    stranger.done(0)
+    dialog = wizard(
+        look, window, config_in, {"proxy.office.example.com": LOOKING, "desk-2": UNKNOWN, "desk-9": AWAY}
+    )
+    take(dialog, "new-lab-empty")
+    entered(dialog.server, ssh="server.example.com")
+    take(dialog, "new-lab-server")
+    dialog.show_step(PROXY)
+    entered(dialog.proxy, ssh="proxy.office.example.com")
+    take(dialog, "new-lab")
+    dialog.pages[PROXY].cache.kind.setCurrentIndex(2)
+    take(dialog, "new-lab-squid")
+    dialog.pages[PROXY].cache.kind.setCurrentIndex(0)
+    dialog.show_step(PROXY + 1)
+    entered(dialog.clients[0], ssh="desk-1")
+    for name in ("desk-2", "desk-9"):
+        dialog.pages[PROXY + 1].add.click()
+        entered(dialog.clients[-1], ssh=name)
+        take(dialog, f"new-lab-{name}")
+    inventory = config_in / "hosts.ini"
+    inventory.write_text("[office]\n" + "\n".join(f"pc-{n}.office.example.com" for n in range(12)) + "\n")
+    dialog.read_inventory(inventory)
+    take(dialog, "new-lab-inventory")
+    dialog.name_page.name.line.setText("Minsk office")
+    dialog.show_step(NAME)
+    take(dialog, "new-lab-name")
+    dialog.show_step(SERVER)
+    dialog.leave()
+    window._timer.stop()
+    window.close()
+    window.deleteLater()
+    settle(0.05)
+
+
+def main() -> int:
+    """Command line."""
+    import tempfile
+
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--to", type=Path, default=Path("build/screenshots"))
+    given = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        shoot(given.to, Path(folder))
+    application = QApplication.instance()
+    if application is not None:
+        application.quit()
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
