@@ -49,14 +49,8 @@ if TYPE_CHECKING:
     from lab.testbed import Testbed
 
 ANSWERING = (
-    RunStarted,
-    RunContinued,
-    ToolMeasured,
-    LineProved,
-    LineSettled,
-    TrialFinished,
-    RunFinished,
-)
+    RunStarted, RunContinued, ToolMeasured, LineProved, LineSettled, TrialFinished, RunFinished,
+)  # fmt: skip
 """Events from which the answers are made."""
 
 

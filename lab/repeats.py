@@ -36,6 +36,8 @@ class Told:
     data: dict[str, object] = field(default_factory=dict)
     hosts: dict[str, str] = field(default_factory=dict)
     """Name and role of every host that was seen"""
+    spared: set[int] = field(default_factory=set)
+    """Planned, and not needed: everything was stable before"""
 
     @property
     def whole(self) -> RunStarted:
@@ -45,7 +47,7 @@ class Told:
     @property
     def standing(self) -> tuple[Trial, ...]:
         """For each planned trial, in the plan's order, the newest of those that ended, or itself."""
-        newest = {trial.number: trial for trial in self.started.trials}
+        newest = {trial.number: trial for trial in self.started.trials if trial.number not in self.spared}
         for trial in self.trials.values():
             if trial.repeats and trial.number in self.finished:
                 newest[trial.repeats] = trial
@@ -58,7 +60,7 @@ class Told:
         return {
             number: stands[root]
             for number in self.finished
-            if stands[root := self.trials[number].repeats or number] != number
+            if number in self.trials and stands[root := self.trials[number].repeats or number] != number
         }
 
     @property
@@ -97,18 +99,14 @@ def told(events: Iterable[Event]) -> Told:
                 known = Told(event, {trial.number: trial for trial in event.trials})
             case RunContinued() if known:
                 known.trials |= {trial.number: trial for trial in event.trials}
-            case LineSettled() if known:  # what is spared is in the plan no more
-                left = tuple(one for one in known.started.trials if one.number not in event.spared)
-                known.started = replace(known.started, trials=left)
-                known.trials = {
-                    number: one for number, one in known.trials.items() if number not in event.spared
-                }
             case TrialStarted() if known:
                 known.begun.add(event.trial)
             case TrialFinished() if known:
                 known.finished[event.trial] = event
             case DataMeasured() if known:
                 known.data = event.facts
+            case LineSettled() if known:
+                known.spared |= set(event.spared)
             case HostSeen() if known:
                 known.hosts[event.host] = event.role
     if known is None:

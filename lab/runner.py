@@ -59,7 +59,7 @@ def run(
         lab=lab_name,
         version=_version(),
     )
-    yield from _story(experiment, run_id, plan, testbed, stop, {})
+    yield from _story(experiment, run_id, plan, testbed, stop)
 
 
 def repeat(known: repeats.Told, testbed: Testbed, stop: Stop) -> Iterator[Event]:
@@ -70,9 +70,7 @@ def repeat(known: repeats.Told, testbed: Testbed, stop: Stop) -> Iterator[Event]
     """
     yield RunContinued(at=_now(), trials=known.again, version=_version())
     started = known.started
-    # What is repeated was needed once, so that no line of it is settled anew.
-    experiment = replace(started.experiment, until=None)
-    yield from _story(experiment, started.run, known.again, testbed, stop, known.data)
+    yield from _story(started.experiment, started.run, known.again, testbed, stop, known)
 
 
 def _story(
@@ -81,16 +79,17 @@ def _story(
     plan: tuple[Trial, ...],
     testbed: Testbed,
     stop: Stop,
-    data: Mapping[str, object],
+    known: repeats.Told | None = None,
 ) -> Iterator[Event]:
     """Everything from the hosts' opening to the last word."""
     outcome, reason, advice, defect, declined = Outcome.DONE, "", "", None, False
-    left, again = Settling(experiment, plan), AGAIN
+    # What is repeated was chosen already: nothing of it is spared.
+    left, again = Settling(replace(experiment, until=None) if known else experiment, plan), AGAIN
     lost: ConnectionLost | None = None
     try:
         while True:
             try:
-                for event in _opened(experiment, run_id, left, testbed, stop, data):
+                for event in _opened(experiment, run_id, left, testbed, stop, known.data if known else {}):
                     yield event
                     if lost is not None and isinstance(event, HostSeen) and lost.host in ("", event.host):
                         yield Noted(text=_found(lost.host, len(left.trials)))
