@@ -19,7 +19,6 @@ from gui.theme import marks, sheet
 from gui.theme.look import Look
 from lab import settings
 from lab.asking import Declined
-from lab.errors import BadInput
 from lab.events import Outcome
 
 if TYPE_CHECKING:
@@ -93,11 +92,8 @@ def main(
 
 def _theme() -> str:
     """The palette that is set; where the settings are wrong, which the window tells, the system's."""
-    try:
-        held = settings.load().theme
-    except BadInput:
-        held = "system"
-    return looks.system_palette() if held == "system" else held
+    theme = settings.held().theme
+    return looks.system_palette() if theme == "system" else theme
 
 
 def application_made(argv: Sequence[str] | None = None) -> QApplication:

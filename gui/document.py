@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -90,30 +91,25 @@ class Document(QObject):
 
     def change(self, what: str, edit: Edit) -> bool:
         """Let `edit` change the document in one step, named `what` as in *remove the line*. True if it could."""
+        return self._edited(lambda draft: draft.change(what, edit))
+
+    def put(self, what: str, place: Place, value: Any) -> bool:
+        """Give the key at `place` a value; comments beside it stay. True if it could."""
+        return self._edited(lambda draft: draft.put(what, place, value))
+
+    def remove(self, what: str, place: Place) -> bool:
+        """Take out the key, table or member of a list at `place`. True if it could."""
+        return self._edited(lambda draft: draft.remove(what, place))
+
+    def _edited(self, edit: Callable[[Draft], None]) -> bool:
         if self._draft is None:
             return False
         try:
-            self._draft.change(what, edit)
+            edit(self._draft)
         except (BadInput, LookupError, ValueError) as error:
             advice = error.advice if isinstance(error, BadInput) else ""
             self.told.emit(Trouble(title=str(error), text=advice, grade="warn"))
             return False
-        self.changed.emit()
-        return True
-
-    def put(self, what: str, place: Place, value: Any) -> bool:
-        """Give the key at `place` a value; comments beside it stay. True if it could."""
-        if self._draft is None:
-            return False
-        self._draft.put(what, place, value)
-        self.changed.emit()
-        return True
-
-    def remove(self, what: str, place: Place) -> bool:
-        """Take out the key, table or member of a list at `place`. True if it could."""
-        if self._draft is None:
-            return False
-        self._draft.remove(what, place)
         self.changed.emit()
         return True
 

@@ -542,7 +542,7 @@ def planned(profile: Profile) -> dict[str, int]:
     """How many trials each experiment of a profile plans, by its name."""
     from lab import design
 
-    return {experiment.name: len(design.trials(experiment)) for experiment in profile.experiments}
+    return {experiment.name: design.size(experiment).trials for experiment in profile.experiments}
 
 
 def _in_words(missing: Missing) -> Lacking:

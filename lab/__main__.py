@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from lab import settings
 from lab.cli import signals
 from lab.cli.parts import Parts
 from lab.cli.plain import plain
@@ -62,7 +63,9 @@ def cli(context: click.Context) -> None:
     Exit codes: 0 done; 1 some trials failed or a cell has no kept attempt; 2 bad input, or nobody agreed; 3 a
     host is missing something or out of reach; 130 interrupted.
     """
-    if context.invoked_subcommand is None:
+    if context.invoked_subcommand is not None:
+        settings.load()  # a wrong file is told before anything is done; the window tells it itself
+    else:
         parts = context.ensure_object(Parts)
         if not parts.display_there():
             raise HostLacks(

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import platformdirs
-import tomlkit
 
 from lab.errors import BadInput
 
@@ -74,13 +73,23 @@ def load() -> Settings:
         raise _wrong(file, str(error)) from error
 
 
+def held() -> Settings:
+    """What holds now: where the file is wrong, every default. Each way in tells that it is wrong (`load`)."""
+    try:
+        return load()
+    except BadInput:
+        return Settings()
+
+
 def lease_s() -> float:
-    """The lease that is set, in seconds. Raises BadInput as `load`."""
-    return float(load().lease_s)
+    """The lease that holds, in seconds."""
+    return float(held().lease_s)
 
 
 def save(settings: Settings) -> None:
     """Keep these; comments in the file stay. Raises OSError."""
+    import tomlkit  # for this alone; every command reads the settings
+
     file = path()
     try:
         document = tomlkit.parse(file.read_text("utf-8"))

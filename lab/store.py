@@ -92,11 +92,8 @@ class Head:
 
 
 def data_folder() -> Path:
-    """Where data lives: `BRANCHLAB_DATA`, else what is set, else the platform's folder for user data. Not made here.
-
-    Raises BadInput where the settings cannot be read.
-    """
-    named = os.environ.get("BRANCHLAB_DATA") or settings.load().data
+    """Where data lives: `BRANCHLAB_DATA`, else what is set, else the platform's folder for user data. Not made here."""
+    named = os.environ.get("BRANCHLAB_DATA") or settings.held().data
     return (
         Path(named).expanduser().absolute()
         if named

@@ -98,6 +98,10 @@ def test_an_edit_that_cannot_be_made_is_told_and_changes_nothing(
     assert document.draft is not None
     assert document.draft.text == before
     assert heard == ["opened", "there is no line 64/128 kbit/s any more"]
+    assert not document.remove("remove a line", ("experiments", 3))
+    document.begin("schema = 1\nname = \n")
+    assert not document.put("rename the lab", ("name",), "x")
+    assert "no TOML" in heard[-1]
 
 
 def test_what_was_not_saved_is_kept_for_a_crash_until_another_is_opened(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from pathlib import Path
 
 os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
 
@@ -61,12 +62,20 @@ def test_without_motion_nothing_turns(made: Made, qtbot: QtBot) -> None:
     assert not window._look.motion
 
 
-def test_a_wrong_file_is_told_and_the_window_opens_nevertheless(made: Made) -> None:
-    settings.path().parent.mkdir(parents=True, exist_ok=True)
-    settings.path().write_text('theme = "blue"\n', "utf-8")
+@pytest.mark.parametrize("named", [True, False])
+def test_a_wrong_file_is_told_and_the_window_opens_nevertheless(
+    made: Made, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, named: bool
+) -> None:
+    file = tmp_path / "settings.toml"
+    file.write_text('theme = "blue"\n', "utf-8")
+    monkeypatch.setattr(settings, "path", lambda: file)
+    if not named:  # the folder for data is then asked of the settings themselves
+        monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
+        monkeypatch.delenv("BRANCHLAB_DATA")
     window = made()
     assert "theme: write one of system, light, dark" in window._banner._title.text()
     assert window.settings_page.settings == Settings()
+    assert settings.lease_s() == settings.LEASE_S
 
 
 def test_f1_opens_help_at_the_topic_of_what_has_the_focus(made: Made, qtbot: QtBot) -> None:

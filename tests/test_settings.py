@@ -5,8 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
 from lab import settings, store
+from lab.__main__ import cli
 from lab.errors import BadInput
 from lab.settings import Settings
 
@@ -61,3 +63,11 @@ def test_the_folder_for_data_is_the_one_that_is_set_unless_the_environment_names
     monkeypatch.setattr(settings, "path", lambda: tmp_path / "settings.toml")
     monkeypatch.delenv("BRANCHLAB_DATA")
     assert store.data_folder() == tmp_path / "elsewhere"
+
+
+def test_a_command_tells_a_wrong_file_before_it_does_anything() -> None:
+    settings.path().write_text("lease_s = 5\n", "utf-8")
+    told = CliRunner().invoke(cli, ["runs"])
+    assert told.exit_code == 2
+    assert "lease_s: write whole seconds" in told.stderr
+    assert "Correct the file" in told.stderr
