@@ -204,7 +204,7 @@ class ByHand(QObject):
             )
             text = (
                 f"Of the repository it had {hands.counted(done.before)} before, and has {hands.counted(done.after)}"
-                " now. They stay until they are purged."
+                f" now. They stay {done.stays}."
             )
             yield _Told(Trouble(title=title, text=text, grade="info", **account(work)), filled=done)
 

@@ -294,6 +294,13 @@ class MainWindow(QMainWindow):
         self.deeds.agreed_first = self.strangers.before
 
     def _wire(self) -> None:
+        self._wire_work()
+        self._wire_profile()
+        self._wire_frame()
+        self._wire_pages()
+        self._wire_keys()
+
+    def _wire_work(self) -> None:
         self.runs.happened.connect(self._happened)
         self.runs.crashed.connect(self._reporter.take)
         self.runs.ended.connect(self._run_ended)
@@ -307,6 +314,10 @@ class MainWindow(QMainWindow):
         self.deeds.crashed.connect(self._reporter.take)
         self.deeds.checked.connect(self._know_more)
         self.deeds.settled.connect(self._close_if_done)
+        self._jobs.failed.connect(self._job_failed)
+        self._jobs.ended.connect(self._close_if_done)
+
+    def _wire_profile(self) -> None:
         self.opening.profile.connect(self._profile_opened)
         self.opening.run.connect(self._run_opened)
         self.opening.making.connect(partial(self.start_page.busy, "Making three hosts …"))
@@ -316,8 +327,8 @@ class MainWindow(QMainWindow):
         self.document.changed.connect(self._edited)
         self.document.saved.connect(self._tell_open)
         self.document.told.connect(self._tell)
-        self._jobs.failed.connect(self._job_failed)
-        self._jobs.ended.connect(self._close_if_done)
+
+    def _wire_frame(self) -> None:
         self._reporter.told.connect(self._tell)
         self._reporter.broken.connect(self._broken)
         self._navigation.chosen.connect(self.show_page)
@@ -325,6 +336,10 @@ class MainWindow(QMainWindow):
         self._top.themed.connect(self.swap_theme)
         self._top.sought.connect(self._offer_actions)
         self._top.asked.connect(self._offer_profile)
+        QGuiApplication.styleHints().colorSchemeChanged.connect(self._follow_system)
+        self._look.changed.connect(self._dress)
+
+    def _wire_pages(self) -> None:
         self.start_page.made.connect(self.opening.make_hosts)
         self.start_page.profile.connect(self.opening.ask_profile)
         self.start_page.run.connect(self.opening.ask_run)
@@ -349,8 +364,8 @@ class MainWindow(QMainWindow):
         self.results_page.exported.connect(self._ask_export)
         self.settings_page.changed.connect(self.use_settings)
         self.settings_page.told.connect(self._tell)
-        QGuiApplication.styleHints().colorSchemeChanged.connect(self._follow_system)
-        self._look.changed.connect(self._dress)
+
+    def _wire_keys(self) -> None:
         for number, place in enumerate(PLACES, 1):
             self._key(f"Alt+{number}", partial(self.show_page, place.key))
         self._key("F1", self._help)

@@ -84,6 +84,15 @@ class Filled:
     after: Inventory
     listed: frozenset[str]
     """keys of the objects that are 100 % for this operation"""
+    passing: bool = False
+    """The cache is that of BranchLab's own proxy, which a run empties"""
+
+    @property
+    def stays(self) -> str:
+        """How long what was brought in stays: `until they are purged` …"""
+        return "until they are purged" + (
+            ", the next run, or everything is taken back" if self.passing else ""
+        )
 
     @property
     def here(self) -> tuple[Kept, ...]:
@@ -239,7 +248,13 @@ class Hands:
             (fullness.learn if wanted.data is not None else fullness.add)(operation, stop)
             fullness.refuse_empty(operation)
             after = self._counted(fullness, hosts, stop)
-            return Filled(operation=operation, before=before, after=after, listed=fullness.keys(operation))
+            return Filled(
+                operation=operation,
+                before=before,
+                after=after,
+                listed=fullness.keys(operation),
+                passing=bool(cache_of(self.lab)[0].services),
+            )
 
     def purge(
         self, found: Inventory, chosen: tuple[Kept, ...], stop: Stop, agreed: frozenset[str] = frozenset()

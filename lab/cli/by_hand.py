@@ -59,7 +59,7 @@ def fill(work: Hands, operation: str, agreed: frozenset[str] | None) -> None:
         f"Of the repository it had {hands.counted(done.before)} before, and has {hands.counted(done.after)} now;"
         f" objects of others: {done.after.others}."
     )
-    click.echo("They stay until they are purged: branchlab purge PROFILE 100% takes all of them out.")
+    click.echo(f"They stay {done.stays}; branchlab purge PROFILE 100% takes all of them out.")
 
 
 def purge(work: Hands, share: float, seed: int, agreed: frozenset[str] | None) -> None:
