@@ -481,10 +481,20 @@ class MainWindow(QMainWindow):
             text = "Trials are repeated on the same lab and with the same asking only."
             self._tell(Trouble(title=title, text=text, grade="warn"))
             return
+        if self.document.problems:
+            self._tell(_wrong(self.document))
+            return
+        wanted = Wanted(lab=self._lab, experiment=asked, repeat=self.run_path)
+        self.strangers.before(partial(self._prepare_again, wanted))
+
+    def _prepare_again(self, wanted: Wanted) -> None:
+        if self._refused_while_busy():
+            return
+        self.deeds.checking.cancel()
         self.trouble, self._before_run = None, RUN
         self._banner.hide()
-        self.run_page.look(experiment.name)
-        self._preparing.begin(Wanted(lab=self._lab, experiment=asked, repeat=self.run_path))
+        self.run_page.look(wanted.experiment.name)
+        self._preparing.begin(wanted)
 
     def _check_key(self) -> None:
         if not self.running:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from fake_testbed import FakeTestbed, experiment, small
 from PySide6.QtCore import Qt
 from pytestqt.qtbot import QtBot
@@ -120,6 +121,21 @@ def test_what_failed_is_repeated_by_a_click(made: Made, qtbot: QtBot) -> None:
     assert window.summary is not None
     assert window.summary.complete
     assert set(window.summary.repeated) == {3, 5}
+
+
+def test_what_failed_in_a_strangers_profile_is_not_repeated_before_a_person_agreed(
+    made: Made, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    window = made(FakeTestbed(failing={3: "svn: no"}))
+    ran(qtbot, window, small())
+    held: list[object] = []
+    monkeypatch.setattr(window.strangers, "before", held.append)
+    window.show_page(RUN)
+    window.run_page.redraw()
+    window._repeat()
+    assert len(held) == 1
+    assert not window.looking
+    assert not window.running
 
 
 def test_a_run_of_another_lab_is_not_repeated_here(made: Made, qtbot: QtBot) -> None:

@@ -17,6 +17,7 @@ from test_gui_window import FOREVER_MS, Made, made
 
 from gui.asking import OverwriteDialog, SaveDialog
 from gui.main_window import MainWindow
+from gui.stranger import StrangerDialog
 
 __all__ = ["made"]
 CTRL, SHIFT = Qt.KeyboardModifier.ControlModifier, Qt.KeyboardModifier.ShiftModifier
@@ -163,3 +164,22 @@ def test_the_caret_beside_its_name_offers_what_can_be_done(opened: Opened, qtbot
     menu.close()
     assert not window.document.unsaved
     assert path.read_text("utf-8") == TEXT
+
+
+def test_a_strangers_profile_is_shown_before_its_run_and_left_by_esc(
+    made: Made, qtbot: QtBot, tmp_path: Path
+) -> None:
+    window = made(own=lambda lab: False)
+    path = tmp_path / "theirs.toml"
+    path.write_text(TEXT + EXPERIMENT, "utf-8")
+    window.open_profile(path)
+    qtbot.waitUntil(lambda: window.document.path == path, timeout=FOREVER_MS)
+    assert window.document.profile is not None
+    window.start_run(window.document.profile.experiments[0])
+    qtbot.waitUntil(lambda: bool(window.findChildren(StrangerDialog)), timeout=FOREVER_MS)
+    assert not window.looking
+    (dialog,) = window.findChildren(StrangerDialog)
+    assert "svn checkout" in dialog.text.toPlainText()
+    qtbot.keyClick(dialog, Qt.Key.Key_Escape)
+    assert not window.looking
+    assert not window.running
