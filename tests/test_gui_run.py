@@ -52,7 +52,7 @@ def test_stop_after_this_trial_ends_with_its_measurement(made: Made, qtbot: QtBo
 
 
 def test_stop_after_this_trial_is_taken_back_in_the_same_place(made: Made, qtbot: QtBot) -> None:
-    window = made(FakeTestbed(pace=0.01))
+    window = made(FakeTestbed(pace=0.05))  # long trials: none may end between the two choices
     started(qtbot, window, small(), done=1)
     qtbot.waitUntil(lambda: window.live.current is not None, timeout=FOREVER_MS)
     with qtbot.waitSignal(window.finished, timeout=FOREVER_MS):

@@ -13,6 +13,7 @@ from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QFileDialog, QMenu
 from pytestqt.qtbot import QtBot
 from test_gui_document import TEXT
+from test_gui_start import stranger_text
 from test_gui_window import FOREVER_MS, Made, made
 
 from gui.asking import OverwriteDialog, SaveDialog
@@ -171,7 +172,7 @@ def test_a_strangers_profile_is_shown_before_its_run_and_left_by_esc(
 ) -> None:
     window = made(own=lambda lab: False)
     path = tmp_path / "theirs.toml"
-    path.write_text(TEXT + EXPERIMENT, "utf-8")
+    path.write_text(stranger_text(tmp_path), "utf-8")
     window.open_profile(path)
     qtbot.waitUntil(lambda: window.document.path == path, timeout=FOREVER_MS)
     assert window.document.profile is not None
