@@ -29,7 +29,8 @@ NO_CALL = protocol.Call(
 )
 # An agent whose one undo removes a file, and says that it did; it needs no network.
 TOY = f"""
-import os, signal, sys, threading
+import os, sys
+import signal, threading
 sys.path.insert(0, {str(ROOT)!r})
 from ssh_agents import __main__ as agent
 def undo(entry):
