@@ -19,7 +19,7 @@ from PySide6.QtGui import (
 )
 from PySide6.QtWidgets import QApplication, QMainWindow, QMenu, QStackedWidget, QWidget
 
-from gui import telling
+from gui import copying, telling
 from gui.actions import Action, Actions
 from gui.asking import CloseDialog, ask_target
 from gui.deeds import Deeds
@@ -364,6 +364,7 @@ class MainWindow(QMainWindow):
         self._key("Ctrl+Z", self._undo)
         self._key("Ctrl+Shift+Z", self._redo)
         self._key("Ctrl+K", self._offer_actions)
+        self._key("Ctrl+C", self._copy)
 
     def _key(self, keys: str, slot: Callable[[], None]) -> None:
         QShortcut(QKeySequence(keys), self).activated.connect(slot)
@@ -648,6 +649,11 @@ class MainWindow(QMainWindow):
 
     def _doable(self) -> list[Action]:
         return doable(self)
+
+    def _copy(self) -> None:
+        if not copying.copy_here(self):
+            text = "Point at a table, a chart or what a check found, or go there with Tab; then press Ctrl C."
+            self._tell(Trouble(title="There is nothing to copy here.", text=text, grade="info"))
 
     def _help(self) -> None:
         """At the topic of what has the focus."""

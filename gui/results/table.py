@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from PySide6.QtCore import QAbstractTableModel, QModelIndex, QPersistentModelIndex, QPointF, QRect, Qt
-from PySide6.QtGui import QFontMetrics, QGuiApplication, QKeyEvent, QKeySequence, QPainter, QPen, QResizeEvent
+from PySide6.QtGui import QFontMetrics, QKeyEvent, QKeySequence, QPainter, QPen, QResizeEvent
 from PySide6.QtWidgets import (
     QAbstractItemView,
     QHeaderView,
@@ -17,7 +17,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from gui import words
+from gui import copying, words
 from gui.theme import marks
 from gui.theme.look import Look
 from lab.analysis.cells import Cell
@@ -163,7 +163,7 @@ class Times(QAbstractTableModel):
         """The whole table as a table of tabs."""
         heads = [str(self.headerData(c, Qt.Orientation.Horizontal)) for c in range(self.columnCount())]
         rows = [[self.text(r, c) for c in range(self.columnCount())] for r in range(self.rowCount())]
-        return "\n".join("\t".join(row) for row in [heads, *rows])
+        return copying.table(heads, rows)
 
 
 def _times(value: float) -> str:
@@ -299,8 +299,12 @@ class TimesView(QTableView):
             self.setColumnWidth(column, width)
 
     def copy(self) -> None:
-        """The table to the clipboard."""
-        QGuiApplication.clipboard().setText(self._times.copied())
+        """The table to the clipboard, as text and as a picture."""
+        copying.put(self, self.copied())
+
+    def copied(self) -> str:
+        """The table as text."""
+        return self._times.copied()
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         if event.matches(QKeySequence.StandardKey.Copy):

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from PySide6.QtCore import QAbstractTableModel, QModelIndex, QPersistentModelIndex, Qt
-from PySide6.QtGui import QGuiApplication, QKeyEvent, QKeySequence
+from PySide6.QtGui import QKeyEvent, QKeySequence
 from PySide6.QtWidgets import QAbstractItemView, QHeaderView, QTableView
 
-from gui import words
+from gui import copying, words
 from gui.theme.look import Look
 from lab.events import HostChanged
 from lab.live import Live
@@ -82,7 +82,7 @@ class Account(QAbstractTableModel):
     def as_text(self, rows: Sequence[int]) -> str:
         """These rows, or all of them for none, as a table of tabs."""
         chosen = [self._cells[row] for row in rows] if rows else self._cells
-        return "\n".join("\t".join(cells) for cells in (_HEADS, *chosen))
+        return copying.table(_HEADS, chosen)
 
 
 class AccountView(QTableView):
@@ -110,9 +110,12 @@ class AccountView(QTableView):
             self.setColumnWidth(column, width)
 
     def copy(self) -> None:
-        """The selected rows to the clipboard, or all."""
-        rows = sorted({index.row() for index in self.selectedIndexes()})
-        QGuiApplication.clipboard().setText(self._model.as_text(rows))
+        """The selected rows to the clipboard, or all; with a picture of what is seen."""
+        copying.put(self, self.copied())
+
+    def copied(self) -> str:
+        """The selected rows as text, or all."""
+        return self._model.as_text(sorted({index.row() for index in self.selectedIndexes()}))
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         if event.matches(QKeySequence.StandardKey.Copy):
