@@ -249,7 +249,8 @@ def test_a_wrong_share_deletes_nothing(made: Made, qtbot: QtBot) -> None:
     for text in ("110", "many", "", "-1"):
         dialog.field.setText(text)
         assert not dialog.delete.isEnabled()
-        assert "Write a number from 0 to 100." in said(dialog)
+        right = "write 100 % or less" if text == "110" else "Write a number from 0 to 100."
+        assert right in said(dialog)
     dialog.reject()
     over(qtbot, window)
 
@@ -259,6 +260,21 @@ def test_a_decimal_point_and_a_comma_are_both_taken() -> None:
     for text in ("1.000,5", "100.1", "1 0"):
         with pytest.raises(BadInput):
             percent_of(text)
+
+
+def test_a_share_that_may_mean_two_things_deletes_nothing(made: Made, qtbot: QtBot) -> None:
+    window = opened(made, FakeHands())
+    press(qtbot, window, "proxy", "purge")
+    dialog = asking(qtbot, window, PurgeDialog)
+    dialog.field.selectAll()
+    qtbot.keyClicks(dialog.field, "1,000")
+    assert not dialog.delete.isEnabled()
+    assert "1,000 or 1000 %? Write 1." in said(dialog)
+    dialog.field.selectAll()
+    qtbot.keyClicks(dialog.field, "37,5")
+    assert dialog.delete.isEnabled()
+    dialog.reject()
+    over(qtbot, window)
 
 
 def test_what_others_would_feel_is_agreed_to_first(made: Made, qtbot: QtBot) -> None:

@@ -42,7 +42,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from gui import copying, words
+from gui import copying, decimals, words
 from gui.experiment import typed
 from gui.experiment.asked import LineAsked
 from gui.theme import icons
@@ -71,7 +71,7 @@ def changed(one: LineAsked, part: int, text: str) -> tuple[Line, float | None, t
         return one.line, typed.price(text), ()
     if one.line is None or not one.line.limited:
         raise BadInput("The line as it is has no delay, jitter or loss to be set: nothing is applied.")
-    value = typed.share(text) if part == LOSS else typed.time_ms(text)
+    value = decimals.share(text) if part == LOSS else typed.time_ms(text)
     name = {DELAY: "delay_s", JITTER: "jitter_s", LOSS: "loss"}[part]
     line = one.line
     try:
