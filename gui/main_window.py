@@ -30,6 +30,7 @@ from gui.experiment.page import ExperimentPage
 from gui.help.page import HelpPage, topic_of
 from gui.jobs import Jobs
 from gui.lab.page import LabPage
+from gui.layout import Layout
 from gui.opening import Opening, Then
 from gui.preparing import Preparing, Wanted
 from gui.questions import Questions
@@ -116,6 +117,15 @@ class MainWindow(QMainWindow):
         self.setAcceptDrops(True)
         self._build()
         self._wire()
+        self._layout = Layout(
+            self,
+            {
+                "times": self.results_page.table,
+                "account": self.run_page.output.account,
+                "picture": self.lab_page.picture,
+            },
+        )
+        self._layout.restore()
         self._timer = QTimer(self)
         self._timer.setInterval(REDRAW_MS)
         self._timer.timeout.connect(self._tick)
@@ -688,6 +698,7 @@ class MainWindow(QMainWindow):
         if not self.runs.busy:
             self._timer.stop()
             event.accept()
+            self._layout.keep()
             self.leave()
             self.document.take(None)
             self.closed.emit()
