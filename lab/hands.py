@@ -303,7 +303,8 @@ class Hands:
         self, hosts: tuple[Connected, ...], operation: str, seen: Sequence[peers.Seen] = ()
     ) -> Workplace:
         wanted = self._narrowed(operation, refuse=False)
-        return Workplace(hosts, wanted, vcs.driver(wanted.vcs, self._drivers), self._passwords, seen)
+        driver = vcs.driver(wanted.vcs, self._drivers)
+        return Workplace(hosts, wanted, driver, self._passwords, seen, keep_cache=True)
 
     def _fullness(
         self, hosts: tuple[Connected, ...], workplace: Workplace, ours: Ours | None = None

@@ -174,7 +174,10 @@ def _planned(asked: Spec) -> made.About:
                 "missing", "%s is no Subversion repository" % asked.data, "svnadmin create makes one"
             )
         grounds.refuse_others_data(asked.data)
-    return grounds.planned(asked.folder, asked.data, cache)
+    about = grounds.planned(asked.folder, asked.data, cache)
+    if asked.options.get("keep_cache"):
+        about["kept"] = ""  # what a person fills by hand stays, until revert
+    return about
 
 
 def _prepared(asked: Spec, about: made.About) -> Optional[grounds.User]:

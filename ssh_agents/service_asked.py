@@ -22,6 +22,7 @@ OPTIONS = {
     "svn-server": ("repository", "path", "allow", "listen", "deflate_level", "memory_cache_kb"),
     "caching-proxy": (
         *("engine", "cache", "allow", "listen", "origins", "origin_ports", "largest_file_bytes"),
+        "keep_cache",
     ),
 }
 
@@ -116,6 +117,7 @@ def _proxy_options(options: Dict[str, Any]) -> Dict[str, Any]:
         "origins": _origins(options),
         "origin_ports": ports,
         "largest_file_bytes": _number(options, "largest_file_bytes", 1 << 30, 1, 1 << 40),
+        "keep_cache": need(options, "keep_cache", bool, False),
     }
 
 

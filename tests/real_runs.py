@@ -104,9 +104,9 @@ for device in $(ls /sys/class/net); do
     echo "$device"; tc filter show dev "$device"; tc filter show dev "$device" ingress 2>/dev/null
 done
 nft list ruleset
-find /run/branchlab "$TMPDIR/../services" -mindepth 1 2>/dev/null
+find /run/branchlab "$TMPDIR/../services" -mindepth 1 -not -name "taken-back*" 2>/dev/null
 """
-"""Line, devices, counters, leases and services of a host."""
+"""Line, devices, counters, leases and services of a host. What an undo noted for `revert` is none of these."""
 SCRATCH = """find "$TMPDIR" -mindepth 2 -maxdepth 2"""
 """Scratch folders of a host; the empty folder in which they are may stay."""
 

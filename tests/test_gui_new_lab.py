@@ -157,7 +157,7 @@ def test_the_hosts_of_a_lab_are_entered_compared_and_checked_together(
 ) -> None:
     """Three real hosts in namespaces, by an inventory: every key is compared by hand, then all are looked at."""
     monkeypatch.setenv("BRANCHLAB_DATA", str(tmp_path / "data"))
-    with embedded.up(tied=True, folder=tmp_path) as made:
+    with embedded.up(tied=True) as made:
         file = tmp_path / "hosts"
         file.write_text(
             "".join(

@@ -45,8 +45,11 @@ class Workplace:
         driver: Driver,
         passwords: Passwords | None = None,
         seen: Sequence[Seen] = (),
+        *,
+        keep_cache: bool = False,
     ) -> None:
         self._hosts = hosts
+        self._keep_cache = keep_cache
         self._seen = seen
         self.client = only(hosts, Role.CLIENT)
         self.driver = driver.entering(experiment.user, experiment.ca)
@@ -248,6 +251,8 @@ class Workplace:
             self._start(one, service, stop)
 
     def _start(self, one: Connected, wanted: dict[str, Any], stop: Stop) -> None:
+        if self._keep_cache and wanted["kind"] == "caching-proxy":
+            wanted = {**wanted, "options": {**wanted["options"], "keep_cache": True}}
         one.privileged.ask("service.start", wanted, timeout_s=120, stop=stop)
         where = {"kind": wanted["kind"], "folder": wanted["folder"]}
         self._services.append((one, where))
