@@ -26,12 +26,13 @@ if TYPE_CHECKING:
 
 SHARES = ("0 %", "10 %", "100 %")
 NAMED = 2
-_PERCENT = re.compile(r"\s*(\d+(?:[.,]\d+)?)\s*%?\s*")
+_PERCENT = re.compile(r"\s*(\d+(?:[.,]\d{1,3})?)\s*%?\s*")
 
 
 def percent_of(text: str) -> float:
     """From 0 to 100, of `10`, `10 %`, `37.5` or `37,5`. Raises BadInput."""
-    if _PERCENT.fullmatch(text) is None:
+    match = _PERCENT.fullmatch(text)
+    if match is None or float(match[1].replace(",", ".")) > 100:
         raise BadInput("Write a number from 0 to 100.")
     return 100 * decimals.share(text)
 

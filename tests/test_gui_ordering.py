@@ -105,15 +105,15 @@ def test_another_operation_keeps_the_order(window: MainWindow, qtbot: QtBot) -> 
 def test_words_leave_the_lines_that_have_them(window: MainWindow, qtbot: QtBot) -> None:
     page = window.results_page
     whole = page.times.rowCount()
-    assert page.find.isVisible()
-    qtbot.keyClicks(page.find, "64/128 KBIT")
+    assert page.search.isVisible()
+    qtbot.keyClicks(page.search, "64/128 KBIT")
     assert texts(page.table, 0) == ["64/128\N{NO-BREAK SPACE}kbit/s"]
     assert page.table.isVisible()
     assert page._table_hint.text() == f"1 of {whole} lines"
     assert page.table.height() < 80
-    qtbot.keyClicks(page.find, " zzz")
+    qtbot.keyClicks(page.search, " zzz")
     assert page.times.rowCount() == 0
-    page.find.clear()
+    page.search.clear()
     assert page.times.rowCount() == whole
     assert "kept attempts" in page._table_hint.text()
 
@@ -122,7 +122,7 @@ def test_a_run_of_few_lines_has_no_search(made: Made, qtbot: QtBot) -> None:
     window = made()
     ran(qtbot, window, small())
     window.show_page(RESULTS)
-    assert not window.results_page.find.isVisible()
+    assert not window.results_page.search.isVisible()
 
 
 def test_the_account_sorts_filters_and_copies_what_it_shows(made: Made, qtbot: QtBot) -> None:
@@ -138,7 +138,7 @@ def test_the_account_sorts_filters_and_copies_what_it_shows(made: Made, qtbot: Q
     assert texts(view, 1) == ["client", "proxy", "server"]
     press(qtbot, view, 1)
     assert texts(view, 1) == ["server", "proxy", "client"]
-    qtbot.keyClicks(output.find, "line")
+    qtbot.keyClicks(output.search, "line")
     assert texts(view, 1) == ["server", "client"]
     assert output._about.text() == "2 of 3 changes"
     assert [row.split("\t")[1] for row in view.copied().splitlines()] == ["Host", "server", "client"]
@@ -151,14 +151,14 @@ def test_events_with_words(made: Made, qtbot: QtBot) -> None:
     ran(qtbot, window, small())
     window.show_page(RUN)
     output = window.run_page.output
-    assert not output.find.isVisible()
+    assert not output.search.isVisible()
     for text in ("The proxy was quiet", "The line was read back", "The server was quiet"):
         window.live.apply(Noted(text=text, grade="info"))
     output._tabs.button(EVENTS).click()
     assert output._text.isVisible()
-    qtbot.keyClicks(output.find, "QUIET the")
+    qtbot.keyClicks(output.search, "QUIET the")
     assert output._text.toPlainText().splitlines() == ["The proxy was quiet", "The server was quiet"]
-    qtbot.keyClicks(output.find, "zzzz")
+    qtbot.keyClicks(output.search, "zzzz")
     assert output._text.toPlainText() == ""
 
 

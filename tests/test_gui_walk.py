@@ -80,7 +80,12 @@ def _shown(window: QWidget, focus: QWidget) -> bool:
 def test_no_text_is_cut_at_any_scale(tmp_path: Path, scale: str) -> None:
     done = subprocess.run(
         [sys.executable, str(Path(walked.__file__)), str(tmp_path)],
-        env={**os.environ, "QT_SCALE_FACTOR": scale, "QT_QPA_PLATFORM": "offscreen"},
+        env={
+            **os.environ,
+            "PYTHONPATH": str(Path(walked.__file__).parents[1]),
+            "QT_SCALE_FACTOR": scale,
+            "QT_QPA_PLATFORM": "offscreen",
+        },
         stdout=subprocess.PIPE,
         text=True,
         timeout=280,

@@ -186,7 +186,10 @@ class _Header(QHeaderView):
             _HEADS[section], Qt.TextElideMode.ElideRight, rect.width() - 6
         )
         painter.drawText(rect.adjusted(3, 0, -3, -3), side, head)
-        ordering.draw_order(painter, self, rect, section, self._look.colour("text2"))
+        under = QRect(
+            rect.left() + 3, rect.top(), painter.fontMetrics().horizontalAdvance(head), rect.height()
+        )
+        ordering.draw_order(painter, self, under, section, self._look.colour("text2"))
         painter.restore()
 
 

@@ -52,14 +52,14 @@ class OutputCard(Card):
         head.addWidget(self._about)
         head.addSpacing(6)
         head.addWidget(self._proofs, 1)
-        self.find = QLineEdit()
-        self.find.setFont(look.font(12))
-        self.find.setFixedSize(_FIND, 24)
-        self.find.setPlaceholderText("Only with the words")
-        self.find.setAccessibleName("Show only events and changes with these words")
-        self.find.textChanged.connect(self._find)
-        self.find.hide()
-        head.addWidget(self.find)
+        self.search = QLineEdit()
+        self.search.setFont(look.font(12))
+        self.search.setFixedSize(_FIND, 24)
+        self.search.setPlaceholderText("Only with the words")
+        self.search.setAccessibleName("Show only events and changes with these words")
+        self.search.textChanged.connect(self._find)
+        self.search.hide()
+        head.addWidget(self.search)
         self.column.addLayout(head)
         self._text = QPlainTextEdit()
         self._text.setReadOnly(True)
@@ -113,7 +113,7 @@ class OutputCard(Card):
     def _show_chosen(self) -> None:
         self._text.setVisible(self._open and self._number != ACCOUNT)
         self.account.setVisible(self._open and self._number == ACCOUNT)
-        self.find.setVisible(self._open and self._number != OUTPUT)
+        self.search.setVisible(self._open and self._number != OUTPUT)
 
     def _show_account(self) -> None:
         bar = self.account.verticalScrollBar()
@@ -147,7 +147,7 @@ class OutputCard(Card):
             lines = ["$ " + line.text if line.stream == "command" else line.text for line in live.output]
         else:
             seen = (1, len(live.notes), live.notes[-1] if live.notes else None)
-            lines = [note.text for note in live.notes if ordering.has_words([note.text], self.find.text())]
+            lines = [note.text for note in live.notes if ordering.has_words([note.text], self.search.text())]
         if seen != self._seen:
             self._seen = seen
             self._text.setPlainText("\n".join(lines))
