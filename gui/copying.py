@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Protocol, runtime_checkable
 
-from PySide6.QtCore import QAbstractItemModel, QMimeData, Qt
-from PySide6.QtGui import QCursor, QGuiApplication, QImage
+from PySide6.QtCore import QAbstractItemModel, Qt
+from PySide6.QtGui import QCursor, QGuiApplication, QImage, QStandardItemModel
 from PySide6.QtWidgets import QApplication, QTableView, QWidget
 
 SCALE = 2
@@ -22,7 +22,10 @@ class Copyable(Protocol):
 
 def put(widget: QWidget, text: str) -> None:
     """Put a text and the widget's picture on the clipboard; whoever pastes takes the one that fits."""
-    both = QMimeData()
+    # Not `QMimeData()`: the clipboard outlives Python, and one that Python made then ends the program with a fault.
+    model = QStandardItemModel(1, 1)
+    both = model.mimeData([model.index(0, 0)])
+    both.clear()
     if text:
         both.setText(text)
     both.setImageData(picture(widget))

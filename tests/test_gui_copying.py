@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
 
 os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
 
@@ -123,6 +127,30 @@ def test_a_field_copies_what_is_selected_in_it(window: MainWindow, qtbot: QtBot)
     field.selectAll()
     qtbot.keyClick(field, Qt.Key.Key_C, CTRL)
     assert QGuiApplication.clipboard().text() == "30"
+
+
+def test_a_program_that_copied_ends_without_a_fault() -> None:
+    program = """
+        from PySide6.QtWidgets import QApplication, QLabel
+        from gui import copying
+        application = QApplication([])
+        label = QLabel("seen")
+        label.resize(40, 20)
+        copying.put(label, "told")
+        copying.put(label, "told again")
+        clipboard = application.clipboard()
+        print(clipboard.text(), clipboard.image().width(), clipboard.mimeData().formats())
+        """
+    done = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(program)],
+        env={**os.environ, "PYTHONPATH": str(Path(copying.__file__).parents[1])},
+        stdout=subprocess.PIPE,
+        text=True,
+        timeout=90,
+        check=False,
+    )
+    assert done.stdout.strip() == "told again 80 ['text/plain', 'application/x-qt-image']"
+    assert done.returncode == 0
 
 
 def test_what_is_inside_a_cell_stays_one_cell() -> None:
