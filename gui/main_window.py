@@ -19,7 +19,7 @@ from PySide6.QtGui import (
 )
 from PySide6.QtWidgets import QApplication, QMainWindow, QMenu, QStackedWidget, QWidget
 
-from gui import telling
+from gui import copying, telling
 from gui.actions import Action, Actions
 from gui.asking import CloseDialog, ask_target
 from gui.deeds import Deeds
@@ -30,6 +30,7 @@ from gui.experiment.page import ExperimentPage
 from gui.help.page import HelpPage, topic_of
 from gui.jobs import Jobs
 from gui.lab.page import LabPage
+from gui.layout import Layout
 from gui.opening import Opening, Then
 from gui.preparing import Preparing, Wanted
 from gui.questions import Questions
@@ -116,6 +117,15 @@ class MainWindow(QMainWindow):
         self.setAcceptDrops(True)
         self._build()
         self._wire()
+        self._layout = Layout(
+            self,
+            {
+                "times": self.results_page.table,
+                "account": self.run_page.output.account,
+                "picture": self.lab_page.picture,
+            },
+        )
+        self._layout.restore()
         self._timer = QTimer(self)
         self._timer.setInterval(REDRAW_MS)
         self._timer.timeout.connect(self._tick)
@@ -379,6 +389,7 @@ class MainWindow(QMainWindow):
         self._key("Ctrl+Z", self._undo)
         self._key("Ctrl+Shift+Z", self._redo)
         self._key("Ctrl+K", self._offer_actions)
+        self._key("Ctrl+C", self._copy)
 
     def _key(self, keys: str, slot: Callable[[], None]) -> None:
         QShortcut(QKeySequence(keys), self).activated.connect(slot)
@@ -674,6 +685,11 @@ class MainWindow(QMainWindow):
     def _doable(self) -> list[Action]:
         return doable(self)
 
+    def _copy(self) -> None:
+        if not copying.copy_here(self):
+            text = "Point at a table, a chart or what a check found, or go there with Tab; then press Ctrl C."
+            self._tell(Trouble(title="There is nothing to copy here.", text=text, grade="info"))
+
     def _help(self) -> None:
         """At the topic of what has the focus."""
         self._explain(topic_of(QApplication.focusWidget()))
@@ -707,6 +723,7 @@ class MainWindow(QMainWindow):
         if not self.runs.busy:
             self._timer.stop()
             event.accept()
+            self._layout.keep()
             self.leave()
             self.document.take(None)
             self.closed.emit()

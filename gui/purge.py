@@ -11,7 +11,7 @@ from PySide6.QtCore import QRectF, QSize, Qt
 from PySide6.QtGui import QColor, QKeyEvent, QPainter, QPainterPath, QPaintEvent
 from PySide6.QtWidgets import QFrame, QLineEdit, QSizePolicy, QVBoxLayout, QWidget
 
-from gui import words
+from gui import decimals, words
 from gui.dialogs import Dialog
 from gui.report import breakable
 from gui.theme import marks
@@ -26,15 +26,15 @@ if TYPE_CHECKING:
 
 SHARES = ("0 %", "10 %", "100 %")
 NAMED = 2
-_PERCENT = re.compile(r"\s*(\d+(?:[.,]\d+)?)\s*%?\s*")
+_PERCENT = re.compile(r"\s*(\d+(?:[.,]\d{1,3})?)\s*%?\s*")
 
 
 def percent_of(text: str) -> float:
     """From 0 to 100, of `10`, `10 %`, `37.5` or `37,5`. Raises BadInput."""
     match = _PERCENT.fullmatch(text)
-    if match is None:
-        raise BadInput(f"`{text}` is no number of per cent", advice="Write a number from 0 to 100.")
-    return 100 * units.parse_share(f"{match[1].replace(',', '.')} %")
+    if match is None or float(match[1].replace(",", ".")) > 100:
+        raise BadInput("Write a number from 0 to 100.")
+    return 100 * decimals.share(text)
 
 
 class PurgeDialog(Dialog):
@@ -143,8 +143,8 @@ class PurgeDialog(Dialog):
         self.shares.choose(f"{text.strip().removesuffix('%').strip()} %")
         try:
             percent = percent_of(text)
-        except BadInput:
-            self._verdict.say(marks.TROUBLE, "Write a number from 0 to 100.")
+        except BadInput as error:
+            self._verdict.say(marks.TROUBLE, str(error))
             self._chosen = ()
             self._stay.say("")
             self._go.say("")

@@ -261,6 +261,21 @@ def test_a_decimal_point_and_a_comma_are_both_taken() -> None:
             percent_of(text)
 
 
+def test_a_share_that_may_mean_two_things_deletes_nothing(made: Made, qtbot: QtBot) -> None:
+    window = opened(made, FakeHands())
+    press(qtbot, window, "proxy", "purge")
+    dialog = asking(qtbot, window, PurgeDialog)
+    dialog.field.selectAll()
+    qtbot.keyClicks(dialog.field, "1,000")
+    assert not dialog.delete.isEnabled()
+    assert "1,000 or 1000 %? Write 1." in said(dialog)
+    dialog.field.selectAll()
+    qtbot.keyClicks(dialog.field, "37,5")
+    assert dialog.delete.isEnabled()
+    dialog.reject()
+    over(qtbot, window)
+
+
 def test_what_others_would_feel_is_agreed_to_first(made: Made, qtbot: QtBot) -> None:
     work = FakeHands(questions=(ASKED,))
     window = opened(made, work)

@@ -307,6 +307,7 @@ def test_the_account_lists_changes_and_copies_them(made: Made, qtbot: QtBot) -> 
     assert output.account.isVisible()
     assert not output._text.isVisible()
     assert output._about.text() == "What was changed on the hosts, and taken back"
+    output.account.setFocus()
     qtbot.keyClick(output.account, Qt.Key.Key_C, Qt.KeyboardModifier.ControlModifier)
     lines = [line.split("\t") for line in QGuiApplication.clipboard().text().splitlines()]
     assert lines[0] == ["Time", "Host", "Changed or taken back", "What"]

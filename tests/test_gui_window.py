@@ -303,12 +303,17 @@ def test_ctrl_c_copies_the_tables(made: Made, qtbot: QtBot) -> None:
     window = made()
     ran(qtbot, window, small())
     window.show_page(RESULTS)
+    window.results_page.table.setFocus()
     qtbot.keyClick(window.results_page.table, Qt.Key.Key_C, Qt.KeyboardModifier.ControlModifier)
     lines = QGuiApplication.clipboard().text().splitlines()
     assert lines[0].startswith("upload/download\tdisabled\t100")
     assert lines[1].startswith("512/1024")
+    window.show_page(RUN)
+    window.run_page.view.setFocus()
     qtbot.keyClick(window.run_page.view, Qt.Key.Key_C, Qt.KeyboardModifier.ControlModifier)
     assert len(QGuiApplication.clipboard().text().splitlines()) == 5
+    window.show_page(RESULTS)
+    window.results_page.chart.setFocus()
     qtbot.keyClick(window.results_page.chart, Qt.Key.Key_C, Qt.KeyboardModifier.ControlModifier)
     assert not QGuiApplication.clipboard().pixmap().isNull()
 

@@ -6,8 +6,7 @@ from PySide6.QtCore import QPointF, QRectF, QSize, Qt, Signal
 from PySide6.QtGui import QColor, QFontMetrics, QKeyEvent, QPainter, QPaintEvent, QPen
 from PySide6.QtWidgets import QFrame, QGridLayout, QStackedLayout, QWidget
 
-from gui import words
-from gui.experiment import typed
+from gui import decimals, words
 from gui.experiment.asked import Asked
 from gui.experiment.check_card import CheckCard
 from gui.experiment.edits import Edits
@@ -235,7 +234,7 @@ class Another(QFrame):
         self.entry.setAccessibleDescription(text)
 
     def _state(self) -> ProxyState:
-        return ProxyState(full=round(typed.share(self.entry.text()) * 100, 3))
+        return ProxyState(full=round(decimals.share(self.entry.text()) * 100, 3))
 
     def _typed(self, text: str) -> None:
         try:

@@ -19,7 +19,6 @@ from PySide6.QtCore import (
 )
 from PySide6.QtGui import (
     QFocusEvent,
-    QGuiApplication,
     QKeyEvent,
     QKeySequence,
     QMouseEvent,
@@ -43,7 +42,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from gui import words
+from gui import copying, decimals, words
 from gui.experiment import typed
 from gui.experiment.asked import LineAsked
 from gui.theme import icons
@@ -72,7 +71,7 @@ def changed(one: LineAsked, part: int, text: str) -> tuple[Line, float | None, t
         return one.line, typed.price(text), ()
     if one.line is None or not one.line.limited:
         raise BadInput("The line as it is has no delay, jitter or loss to be set: nothing is applied.")
-    value = typed.share(text) if part == LOSS else typed.time_ms(text)
+    value = decimals.share(text) if part == LOSS else typed.time_ms(text)
     name = {DELAY: "delay_s", JITTER: "jitter_s", LOSS: "loss"}[part]
     line = one.line
     try:
@@ -181,7 +180,7 @@ class Lines(QAbstractTableModel):
     def copied(self) -> str:
         """The whole table as a table of tabs."""
         rows = [[self.text(r, c) for c in range(AWAY)] for r in range(self.rowCount())]
-        return "\n".join("\t".join(row) for row in [HEADS[:AWAY], *rows])
+        return copying.table(HEADS[:AWAY], rows)
 
 
 class _Header(QHeaderView):
@@ -421,8 +420,12 @@ class LinesView(QTableView):
             self.edit(at, QAbstractItemView.EditTrigger.AllEditTriggers, None)
 
     def copy(self) -> None:
-        """The table to the clipboard."""
-        QGuiApplication.clipboard().setText(self.lines.copied())
+        """The table to the clipboard, as text and as a picture."""
+        copying.put(self, self.copied())
+
+    def copied(self) -> str:
+        """The table as text."""
+        return self.lines.copied()
 
     def _shape(self) -> None:
         self.setFixedHeight(HEADER + ROW * self.lines.rowCount() + 1)

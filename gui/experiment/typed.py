@@ -4,21 +4,11 @@ from __future__ import annotations
 
 import re
 
+from gui.decimals import plain
 from lab import units
 from lab.errors import BadInput
 from lab.model import Line
 from lab.profile_shape import ExperimentTable, PricedLine, Table
-
-_COMMA = re.compile(r"(?<![\d.,])(\d+),(\d+)(?![\d.,])")
-
-
-def plain(text: str) -> str:
-    """The text with decimal points for commas; `1,024` stays as it is, since it may mean two things."""
-    return _COMMA.sub(lambda found: found[0] if _both(found[1], found[2]) else f"{found[1]}.{found[2]}", text)
-
-
-def _both(before: str, after: str) -> bool:
-    return len(after) == 3 and len(before) <= 3 and not before.startswith("0")
 
 
 def line(text: str) -> units.ParsedLine:
@@ -30,12 +20,6 @@ def time_ms(text: str) -> float:
     """Seconds of a time; a number alone is in ms. Raises BadInput."""
     text = plain(text).strip()
     return units.parse_duration(f"{text} ms" if re.fullmatch(r"[\d.,]+", text) else text)
-
-
-def share(text: str) -> float:
-    """A share from 0 to 1; a number alone is in percent. Raises BadInput."""
-    text = plain(text).strip()
-    return units.parse_share(f"{text} %" if re.fullmatch(r"[\d.,]+", text) else text)
 
 
 def price(text: str) -> float | None:

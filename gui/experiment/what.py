@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from PySide6.QtCore import QEvent, QObject, Qt
 from PySide6.QtWidgets import QWidget
 
+from gui import decimals
 from gui.experiment import known, typed
 from gui.experiment.asked import Asked
 from gui.experiment.check_card import CheckCard
@@ -80,7 +81,7 @@ class WhatCard(Card):
         self.files.setToolTip(
             "How many files Undo, Check-In and Diff find edited; 0: all that the data set marks"
         )
-        self.share = Field(look, "of their lines", typed.share, unit="%", width=92, right=True)
+        self.share = Field(look, "of their lines", decimals.share, unit="%", width=92, right=True)
         self.seed = Field(
             look,
             "Seed",
@@ -252,7 +253,7 @@ class WhatCard(Card):
             self._edits.take_out(f"take out the {name}", key)
 
     def _give_change(self, _value: object) -> None:
-        share = f"{100 * typed.share(self.share.entry.text()):g} %"
+        share = f"{100 * decimals.share(self.share.entry.text()):g} %"
         self._edits.change("change the edit", int(self.files.entry.text()), share)
 
     def _past(self, number: int) -> None:

@@ -45,6 +45,7 @@ class HelpPage(QWidget):
         self.scroll = QScrollArea()
         self.scroll.setWidget(body)
         self.scroll.setWidgetResizable(True)
+        self.scroll.setAccessibleName("Help")
         self.scroll.setFrameShape(QFrame.Shape.NoFrame)
         self.scroll.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         whole = row(None, spacing=24)

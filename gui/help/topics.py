@@ -84,7 +84,8 @@ TOPICS = (
         (
             "Ctrl K: find any action    ·    F1: help for what has the focus    ·    F6: from part to part",
             "Alt 1, 2, 3 …: pages    ·    Ctrl R: run    ·    F5: check the hosts    ·    Ctrl O: open",
-            "Ctrl Z, Ctrl Shift Z: undo, redo    ·    Ctrl S: save    ·    Ctrl C: copy a table or chart",
+            "Ctrl Z, Ctrl Shift Z: undo, redo    ·    Ctrl S: save    ·    Ctrl C: copy a table or chart, as text and "
+            "as a picture    ·    S: sort a table by the column of the keyboard",
             "Arrows inside the matrix, the picture and lists    ·    +, −, 0: zoom    ·    Space: check    ·    "
             "Esc: the harmless way out",
         ),

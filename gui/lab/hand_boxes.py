@@ -8,7 +8,7 @@ from PySide6.QtCore import QRectF, QSize, Qt, Signal
 from PySide6.QtGui import QColor, QPainter, QPaintEvent
 from PySide6.QtWidgets import QComboBox, QSizePolicy, QWidget
 
-from gui import words
+from gui import decimals, words
 from gui.lab.hand import NOTHING, ByHandKnown, CacheKnown
 from gui.theme import marks
 from gui.theme.look import Look
@@ -161,7 +161,7 @@ class LineBox(QWidget):
             self._verdict.say("", "")
         else:
             try:
-                parsed = units.parse_line(text)
+                parsed = units.parse_line(decimals.plain(text))
             except BadInput as error:
                 self._verdict.say(marks.TROUBLE, f"{error} {error.advice}".strip())
             else:

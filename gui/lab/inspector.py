@@ -37,6 +37,7 @@ class Inspector(Card):
         self._scroll.setAccessibleName("Inspector, to scroll")
         self.column.addWidget(self._scroll)
         self._entries: list[_Entry] = []
+        self._found = ""
         self.cache, self.line = CacheBox(look), LineBox(look)
         for box in self._boxes:
             box.setParent(self)
@@ -92,6 +93,7 @@ class Inspector(Card):
         body.setObjectName("scrolled")
         self._body = column(body, margins=(0, 0, 10, 0), spacing=0)
         self._entries.clear()
+        self._found = ""
         host = self._chosen(self._shown)
         if self._selected == THE_LINE:
             self._line()
@@ -140,6 +142,10 @@ class Inspector(Card):
         self._body.addWidget(Label(self._look, "All hosts", 13, 600))
         self._body.addSpacing(6)
 
+    def copied(self) -> str:
+        """What the check found, as far as it is shown."""
+        return self._found
+
     def _known_host(self, name: str) -> None:
         self.chosen.emit(name if name in [host.name for host in self._shown.hosts] else THE_LINE)
 
@@ -155,6 +161,7 @@ class Inspector(Card):
         if when:
             line.addWidget(Label(self._look, f"at {when}", 12, 400, "text2"))
         if items:
+            self._found = checks.text(items)
             copy = IconButton(self._look, "copy", "Copy what the check found, as text", 16)
             copy.clicked.connect(lambda: QGuiApplication.clipboard().setText(checks.text(items)))
             line.addWidget(copy)

@@ -12,6 +12,7 @@ from gui.lab.places import SMALL, places
 from gui.theme.look import Look
 from lab.model import Role
 
+_LEAST, _MOST = 0.5, 2.0
 _STEPS = {Qt.Key.Key_Down: 1, Qt.Key.Key_Right: 1, Qt.Key.Key_Up: -1, Qt.Key.Key_Left: -1}
 
 
@@ -78,10 +79,20 @@ class Picture(QGraphicsView):
 
     def zoom(self, factor: float) -> None:
         """Larger or smaller; 0 for as large as designed."""
-        self._scale = 1.0 if factor == 0 else min(2.0, max(0.5, self._scale * factor))
+        self._scale = 1.0 if factor == 0 else min(_MOST, max(_LEAST, self._scale * factor))
         self.resetTransform()
         self.scale(self._scale, self._scale)
         self.zoomed.emit()
+
+    def remembered(self) -> object:
+        """How large it is drawn, in per cent."""
+        return self.scale_percent
+
+    def remember(self, kept: object) -> None:
+        """Draw it so large again."""
+        if type(kept) is int and _LEAST <= kept / 100 <= _MOST:
+            self.zoom(0)
+            self.zoom(kept / 100)
 
     def _ordered(self) -> list[HostShown]:
         clients = [host for host in self._shown.hosts if host.role is Role.CLIENT]

@@ -8,7 +8,7 @@ from PySide6.QtCore import QPointF, QRectF, QSize, Qt
 from PySide6.QtGui import QFontMetrics, QPainter, QPaintEvent, QPen
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
-from gui import words
+from gui import copying, words
 from gui.theme import marks
 from gui.theme.look import Look
 from gui.widgets.chart import Copied
@@ -77,6 +77,20 @@ class TrafficBars(Copied):
         ]
         self.setAccessibleDescription("; ".join(told))
         self.update()
+
+    def copied(self) -> str:
+        """MB by state, pair and direction."""
+        ways = [
+            (f"{name}, {('download', 'upload')[at]}, MB", direction)
+            for pair, (name, _) in PAIR_NAMES.items()
+            for at, direction in enumerate(PAIR_DIRECTIONS[pair])
+        ]
+        rows = []
+        for cell in self._cells:
+            counts = [cell.bytes.get(direction) for _, direction in ways]
+            told = ["" if count is None else words.megabytes(count) for count in counts]
+            rows.append([words.state(cell.proxy, full=True), *told])
+        return copying.table(["proxy", *(head for head, _ in ways)], rows) if rows else ""
 
     def paintEvent(self, event: QPaintEvent) -> None:
         painter, look = QPainter(self), self._look

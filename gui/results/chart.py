@@ -10,7 +10,7 @@ from PySide6.QtCore import QPointF, QRectF, Qt
 from PySide6.QtGui import QColor, QMouseEvent, QPainter, QPainterPath, QPaintEvent, QPen
 from PySide6.QtWidgets import QSizePolicy, QToolTip
 
-from gui import words
+from gui import copying, words
 from gui.theme import marks
 from gui.theme.look import Look
 from gui.widgets.chart import Copied
@@ -63,6 +63,24 @@ class TimeChart(Copied):
         """A log time axis, or a linear one from zero."""
         self._log = log
         self.update()
+
+    def copied(self) -> str:
+        """Medians by line and state, each with its range."""
+        heads = ["upload/download"]
+        for state in self._states:
+            name = words.state(state, full=True)
+            heads += [name, f"{name}, least", f"{name}, most"]
+        rows = []
+        for line in self._lines:
+            row = [words.line(line)]
+            for state in self._states:
+                cell = self._cells.get((line, state))
+                times = (None,) * 3 if cell is None else (cell.median_s, cell.low_s, cell.high_s)
+                row += [words.duration(time) for time in times]
+                if cell is not None and cell.median_s is None and cell.failed:
+                    row[-3] = "failed"
+            rows.append(row)
+        return copying.table(heads, rows) if self._cells else ""
 
     @staticmethod
     def _told(cell: Cell) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QGridLayout, QWidget
 
-from gui import words
+from gui import copying, words
 from gui.theme.look import Look
 from gui.widgets.basic import Card, Elided, Label, emptied
 from lab.analysis.summary import Summary
@@ -21,6 +21,9 @@ class LinesCard(Card):
     def __init__(self, look: Look) -> None:
         super().__init__()
         self._look = look
+        self._rows: list[tuple[str, ...]] = []
+        self.setFocusPolicy(Qt.FocusPolicy.TabFocus)
+        self.setAccessibleName("The lines, as proved")
         self.column.addWidget(Label(look, "The lines, as proved", 13, 600))
         self._body = QWidget()
         self._grid = QGridLayout(self._body)
@@ -34,12 +37,14 @@ class LinesCard(Card):
     def show_lines(self, summary: Summary) -> None:
         """The lines of a run."""
         emptied(self._grid)
+        self._rows = []
         for column, head in enumerate(_HEADS):
             self._put(0, column, head, 12, 600, "text2")
         at = 1
         for line in summary.started.experiment.lines:
             proved = summary.proved.get(line)
             self._put(at, 0, words.line(line), 13, 500, "text")
+            self._rows.append((words.line(line), *_proved(proved), words.extras(line)))
             for column, text in enumerate(_proved(proved), 1):
                 self._put(at, column, text, 13, 400, "text" if proved else "text3")
             if line.delay_s or line.jitter_s or line.loss:
@@ -55,6 +60,10 @@ class LinesCard(Card):
             "the line was read back before and after every trial"
             + (f" ({'; '.join(methods)})." if methods else ".")
         )
+
+    def copied(self) -> str:
+        """The lines as a table of tabs."""
+        return copying.table([*_HEADS, "besides"], self._rows) if self._rows else ""
 
     def _put(self, row: int, column: int, text: str, size: int, weight: int, ink: str) -> None:
         label = Label(self._look, text, size, weight, ink)

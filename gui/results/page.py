@@ -7,7 +7,7 @@ from functools import partial
 
 from PySide6.QtCore import QSize, Qt, Signal
 from PySide6.QtGui import QResizeEvent
-from PySide6.QtWidgets import QButtonGroup, QFrame, QGridLayout, QScrollArea, QSizePolicy, QWidget
+from PySide6.QtWidgets import QButtonGroup, QFrame, QGridLayout, QLineEdit, QScrollArea, QSizePolicy, QWidget
 
 from gui import words
 from gui.results.answers import Answers
@@ -36,6 +36,9 @@ from lab.analysis.summary import Summary
 from lab.events import Standing
 from lab.model import OPERATION_NAMES, Line
 
+_FEW = 3
+"""So many lines are found without a search."""
+
 
 class ResultsPage(QWidget):
     """Shows a summary. It scrolls under a fixed head.
@@ -52,6 +55,7 @@ class ResultsPage(QWidget):
         self.summary: Summary | None = None
         self._operation = ""
         self._line: Line | None = None
+        self._hint = ""
         self.times = Times()
         self._build_head(look)
         self.answers = Answers(look)
@@ -142,7 +146,15 @@ class ResultsPage(QWidget):
         copy = IconButton(look, "copy", "Copy the table", 16)
         self.table = TimesView(look, self.times)
         copy.clicked.connect(self.table.copy)
-        self._table_card.column.addLayout(row(None, self._table_title, self._table_hint, -1, copy))
+        self.search = QLineEdit()
+        self.search.setFont(look.font(12))
+        self.search.setFixedSize(116, 26)
+        self.search.setPlaceholderText("Only lines with")
+        self.search.setClearButtonEnabled(False)
+        self.search.setAccessibleName("Show only the lines with these words")
+        self.search.textChanged.connect(self._find)
+        title = row(None, self._table_title, self._table_hint, -1, self.search, copy)
+        self._table_card.column.addLayout(title)
         self._table_card.column.addWidget(self.table)
         self._table_note = Label(look, "", 12, 400, "text2", wrap=True)
         self._table_card.column.addWidget(self._table_note)
@@ -233,8 +245,10 @@ class ResultsPage(QWidget):
         kept = max((cell.kept for cell in cells), default=0)
         article = "an" if name[:1] in "AEIOU" else "a"
         self._table_title.say(f"Time of {article} {name}")
-        self._table_hint.say(f"median of {kept} kept attempts, min:s" if kept else "no kept attempt yet")
+        self._hint = f"median of {kept} kept attempts, min:s" if kept else "no kept attempt yet"
         self.times.show_operation(summary, operation)
+        self.search.setVisible(len(self.times.plan) > _FEW or bool(self.search.text()))
+        self._say_shown()
         self._table_note.say(_note(summary, operation) + self._shared())
         self.chart.show_cells(name, cells, summary.started.experiment.lines)
         self._show_lines_of(cells)
@@ -242,7 +256,7 @@ class ResultsPage(QWidget):
 
     def _shared(self) -> str:
         """What all lines have besides their rates."""
-        lines = self.times.lines
+        lines = self.times.plan
         if (
             not lines
             or self.times.extras_differ
@@ -275,6 +289,14 @@ class ResultsPage(QWidget):
         self._bars_title.say(f"Traffic of {article} {name} over")
         cells = [c for c in self.summary.cells if c.operation == self._operation and c.line == self._line]
         self.bars.show_cells(name, cells)
+
+    def _find(self, text: str) -> None:
+        self.times.want(text)
+        self._say_shown()
+
+    def _say_shown(self) -> None:
+        shown, whole = self.times.rowCount(), len(self.times.plan)
+        self._table_hint.say(self._hint if shown == whole else f"{shown} of {whole} lines")
 
     def _scaled(self, word: str) -> None:
         self.chart.use_log(word == "log")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from PySide6.QtCore import QAbstractTableModel, QModelIndex, QPersistentModelIndex, QPointF, QRect, Qt
-from PySide6.QtGui import QFontMetrics, QGuiApplication, QKeyEvent, QKeySequence, QPainter, QPen, QResizeEvent
+from PySide6.QtGui import QFontMetrics, QKeyEvent, QKeySequence, QPainter, QPen, QResizeEvent
 from PySide6.QtWidgets import (
     QAbstractItemView,
     QHeaderView,
@@ -17,7 +17,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from gui import words
+from gui import copying, ordering, words
 from gui.theme import marks
 from gui.theme.look import Look
 from lab.analysis.cells import Cell
@@ -26,6 +26,7 @@ from lab.analysis.words import ratio
 from lab.model import DISABLED, Line, ProxyState, Treatment
 
 ROW, HEADER = 30, 32
+_LEAST_WIDTH = 30
 VERDICTS = {
     "faster": ("faster", "ok"),
     "slower": ("slower", "warn"),
@@ -45,27 +46,90 @@ class Times(QAbstractTableModel):
     def __init__(self) -> None:
         super().__init__()
         self.lines: Sequence[Line] = ()
+        """as they are shown: sorted, and only those that are wanted"""
+        self.plan: Sequence[Line] = ()
         self.states: Sequence[ProxyState] = ()
         self.cells: dict[Treatment, Cell] = {}
         self.operation = ""
+        self._by, self._falling, self._wanted = "", False, ""
 
     def show_operation(self, summary: Summary, operation: str) -> None:
         """Another operation."""
         self.beginResetModel()
         experiment = summary.started.experiment
-        self.operation, self.lines = operation, experiment.lines
+        self.operation, self.plan = operation, experiment.lines
         self.states = sorted(experiment.states, key=lambda s: -1.0 if s.full is None else s.full)
         self.cells = {
             Treatment(line=cell.line, operation=cell.operation, state=cell.proxy): cell
             for cell in summary.cells
             if cell.operation == operation
         }
+        self.lines = self._ordered()
         self.endResetModel()
+
+    def name(self, column: int) -> str:
+        """What a column is, in every run alike."""
+        past = column - len(self.states)
+        if past > 0:
+            return ("ratio", "interval", "verdict")[past - 1]
+        return words.state(self.states[column - 1]) if column else "line"
+
+    @property
+    def sorted_by(self) -> tuple[int, bool]:
+        """The column, and True where the greatest is first; `ordering.UNSORTED` while it is as planned."""
+        names = [self.name(column) for column in range(self.columnCount())]
+        return (names.index(self._by) if self._by in names else ordering.UNSORTED), self._falling
+
+    def sort(self, column: int, order: Qt.SortOrder = Qt.SortOrder.AscendingOrder) -> None:
+        """By the values of a column; `ordering.UNSORTED`: as planned."""
+        by = self.name(column) if 0 <= column < self.columnCount() else ""
+        self.use_order(by, order == Qt.SortOrder.DescendingOrder)
+
+    def use_order(self, by: str, falling: bool) -> None:
+        """By the column of this name, also one that only another run has."""
+        self._arrange(by, falling, self._wanted)
+
+    def want(self, wanted: str) -> None:
+        """Show only the lines with these words in their row."""
+        self._arrange(self._by, self._falling, wanted)
+
+    def _arrange(self, *wanted: str | bool) -> None:
+        if wanted == (self._by, self._falling, self._wanted):
+            return
+        self.beginResetModel()
+        self._by, self._falling, self._wanted = str(wanted[0]), bool(wanted[1]), str(wanted[2])
+        self.lines = self._ordered()
+        self.endResetModel()
+
+    def _ordered(self) -> Sequence[Line]:
+        columns = range(self.columnCount())
+        shown = [
+            line
+            for line in self.plan
+            if ordering.has_words([self.told(line, column) for column in columns], self._wanted)
+        ]
+        column, falling = self.sorted_by
+        if column == ordering.UNSORTED:
+            return shown
+        return ordering.by_value(shown, lambda line: self._value(line, column), falling=falling)
+
+    def _value(self, line: Line, column: int) -> float | str | None:
+        if column == 0:
+            return None if line.download_bps is None else line.download_bps + (line.upload_bps or 0) / 1e12
+        if column <= len(self.states):
+            cell = self.cell(line, self.states[column - 1])
+            return None if cell is None else cell.median_s
+        pair = self.compared(line)
+        if self.name(column) == "verdict":
+            return self.told(line, column) or None
+        if pair is None or not pair[0].median_s or not pair[1].median_s:
+            return None
+        return pair[1].median_s / pair[0].median_s
 
     @property
     def extras_differ(self) -> bool:
         """True if lines differ in more than their rates; what all of them share is told once, elsewhere."""
-        return len({words.extras(line) for line in self.lines}) > 1
+        return len({words.extras(line) for line in self.plan}) > 1
 
     @property
     def fullest(self) -> ProxyState | None:
@@ -99,7 +163,10 @@ class Times(QAbstractTableModel):
 
     def text(self, row: int, column: int) -> str:
         """What stands in a cell of the table."""
-        line = self.lines[row]
+        return self.told(self.lines[row], column)
+
+    def told(self, line: Line, column: int) -> str:
+        """What stands in a line's row."""
         if column == 0:
             return words.line(line) + (f", {words.extras(line)}" if self.extras_differ else "")
         if column <= len(self.states):
@@ -163,7 +230,7 @@ class Times(QAbstractTableModel):
         """The whole table as a table of tabs."""
         heads = [str(self.headerData(c, Qt.Orientation.Horizontal)) for c in range(self.columnCount())]
         rows = [[self.text(r, c) for c in range(self.columnCount())] for r in range(self.rowCount())]
-        return "\n".join("\t".join(row) for row in [heads, *rows])
+        return copying.table(heads, rows)
 
 
 def _times(value: float) -> str:
@@ -185,6 +252,7 @@ class _Header(QHeaderView):
         super().__init__(Qt.Orientation.Horizontal, parent)
         self._look, self._times = look, times
         self.setFixedHeight(HEADER)
+        ordering.sortable(self)
 
     def paintSection(self, painter: QPainter, rect: QRect, section: int) -> None:
         painter.save()
@@ -202,6 +270,7 @@ class _Header(QHeaderView):
             marks.draw_marker(painter, look, shown, QPointF(x, box.center().y() + 1), 10)
         painter.setPen(QPen(look.colour("hair"), 1))
         painter.drawLine(rect.bottomLeft(), rect.bottomRight())
+        ordering.draw_order(painter, self, rect, section, look.colour("text2"))
         painter.restore()
 
 
@@ -256,7 +325,7 @@ class _Delegate(QStyledItemDelegate):
 
 
 class TimesView(QTableView):
-    """The table, as high as its rows."""
+    """The table, as high as its rows. A press on a head, or S, sorts by it; widths that were drawn stay."""
 
     def __init__(self, look: Look, times: Times) -> None:
         super().__init__()
@@ -273,10 +342,56 @@ class TimesView(QTableView):
         self.setTabKeyNavigation(False)
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
         self.setAccessibleName("Times by line and proxy state")
+        self._widths: dict[str, int] = {}
+        """by the column's name: those that somebody drew"""
+        self._sharing = False
+        self.setSortingEnabled(True)
+        header = self.horizontalHeader()
+        header.sectionResized.connect(self._drawn)
+        header.sectionHandleDoubleClicked.connect(self._forget)
         times.modelReset.connect(self._shape)
 
     def _shape(self) -> None:
-        self.setFixedHeight(HEADER + ROW * self._times.rowCount() + 4)
+        self._show_order()
+        self._share_width()
+
+    def _show_order(self) -> None:
+        column, falling = self._times.sorted_by
+        order = Qt.SortOrder.DescendingOrder if falling else Qt.SortOrder.AscendingOrder
+        header = self.horizontalHeader()
+        header.blockSignals(True)
+        header.setSortIndicator(column, order)
+        header.blockSignals(False)
+        header.viewport().update()
+        told = "" if column < 0 else f"Sorted by {self._times.name(column)}, "
+        self.setAccessibleDescription(
+            told and told + ("the greatest first" if falling else "the least first")
+        )
+
+    def _drawn(self, column: int, before: int, width: int) -> None:
+        if not self._sharing:
+            self._widths[self._times.name(column)] = width
+
+    def _forget(self, column: int) -> None:
+        self._widths.pop(self._times.name(column), None)
+        self._share_width()
+
+    def remembered(self) -> object:
+        """Widths that were drawn, and the order."""
+        column, falling = self._times.sorted_by
+        by = self._times.name(column) if column >= 0 else ""
+        return {"widths": self._widths, "by": by, "falling": falling}
+
+    def remember(self, kept: object) -> None:
+        """Take them up."""
+        if not isinstance(kept, dict):
+            return
+        widths = kept.get("widths")
+        for name, width in (widths if isinstance(widths, dict) else {}).items():
+            if isinstance(name, str) and type(width) is int and _LEAST_WIDTH <= width < 2000:
+                self._widths[name] = width
+        if isinstance(by := kept.get("by"), str):
+            self._times.use_order(by, kept.get("falling") is True)
         self._share_width()
 
     def _share_width(self) -> None:
@@ -295,16 +410,30 @@ class TimesView(QTableView):
         each = max(least, min(130, (rest - name) // states))
         widths = [name, each + first, *[each] * (states - 1), ratio_width, spread]
         rest = max(verdict, room - sum(widths))
-        for column, width in enumerate([*widths, rest]):
-            self.setColumnWidth(column, width)
+        widths = [*widths, rest]
+        self._sharing = True
+        for column, width in enumerate(widths):
+            widths[column] = self._widths.get(self._times.name(column), width)
+            self.setColumnWidth(column, widths[column])
+        self._sharing = False
+        bar = self.horizontalScrollBar().sizeHint().height() if sum(widths) > room else 0
+        self.setFixedHeight(HEADER + ROW * self._times.rowCount() + 4 + bar)
 
     def copy(self) -> None:
-        """The table to the clipboard."""
-        QGuiApplication.clipboard().setText(self._times.copied())
+        """The table to the clipboard, as text and as a picture."""
+        copying.put(self, self.copied())
+
+    def copied(self) -> str:
+        """The table as text."""
+        return self._times.copied()
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         if event.matches(QKeySequence.StandardKey.Copy):
             self.copy()
+        elif event.key() == Qt.Key.Key_S and self.currentIndex().isValid():
+            at = self.currentIndex()
+            ordering.turn(self.horizontalHeader(), at.column())
+            self.setCurrentIndex(self._times.index(at.row(), at.column()))
         else:
             super().keyPressEvent(event)
 

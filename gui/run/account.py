@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from PySide6.QtCore import QAbstractTableModel, QModelIndex, QPersistentModelIndex, Qt
-from PySide6.QtGui import QGuiApplication, QKeyEvent, QKeySequence
-from PySide6.QtWidgets import QAbstractItemView, QHeaderView, QTableView
+from PySide6.QtCore import QAbstractTableModel, QByteArray, QModelIndex, QPersistentModelIndex, QRect, Qt
+from PySide6.QtGui import QKeyEvent, QKeySequence, QPainter
+from PySide6.QtWidgets import QAbstractItemView, QHeaderView, QTableView, QWidget
 
-from gui import words
+from gui import copying, ordering, words
 from gui.theme.look import Look
 from lab.events import HostChanged
 from lab.live import Live
 
 _HEADS = ("Time", "Host", "Changed or taken back", "What")
-_WIDTHS = (76, 130, 100)
+_WIDTHS = (76, 130, 152)
 _TIME, _HOST, _END, _WHAT = range(4)
 _ROW = 20
 
@@ -29,6 +29,8 @@ class Account(QAbstractTableModel):
         self._look = look
         self._changes: Sequence[HostChanged] = ()
         self._cells: list[tuple[str, str, str, str]] = []
+        self._all: list[tuple[str, str, str, str]] = []
+        self._order, self._wanted = (ordering.UNSORTED, False), ""
         self._most: int | None = None
 
     def show_run(self, live: Live) -> bool:
@@ -38,9 +40,39 @@ class Account(QAbstractTableModel):
             return False
         self.beginResetModel()
         self._changes, self._most = changes, live.changed.maxlen
-        self._cells = [_cells(change) for change in changes]
+        self._all = [_cells(change) for change in changes]
+        self._cells = self._shown()
         self.endResetModel()
         return True
+
+    def sort(self, column: int, order: Qt.SortOrder = Qt.SortOrder.AscendingOrder) -> None:
+        """By a column; `ordering.UNSORTED`: as it happened."""
+        self._arrange((column, order == Qt.SortOrder.DescendingOrder), self._wanted)
+
+    def want(self, wanted: str) -> None:
+        """Show only the changes with these words."""
+        self._arrange(self._order, wanted)
+
+    def _arrange(self, order: tuple[int, bool], wanted: str) -> None:
+        if (order, wanted) != (self._order, self._wanted):
+            self.beginResetModel()
+            self._order, self._wanted = order, wanted
+            self._cells = self._shown()
+            self.endResetModel()
+
+    def _shown(self) -> list[tuple[str, str, str, str]]:
+        rows = [(at, cells) for at, cells in enumerate(self._all) if ordering.has_words(cells, self._wanted)]
+        column, falling = self._order
+        if column == _TIME:  # as it happened, also past midnight
+            rows.sort(key=lambda row: row[0], reverse=falling)
+        elif column != ordering.UNSORTED:
+            rows = ordering.by_value(rows, lambda row: row[1][column], falling=falling)
+        return [cells for _, cells in rows]
+
+    @property
+    def newest_last(self) -> bool:
+        """True while the newest change is the last row."""
+        return self._order in ((ordering.UNSORTED, False), (_TIME, False))
 
     @property
     def told(self) -> str:
@@ -48,6 +80,8 @@ class Account(QAbstractTableModel):
         number = len(self._changes)
         if not number:
             return "Nothing was changed on the hosts so far"
+        if len(self._cells) < number:
+            return f"{len(self._cells)} of {number} changes"
         if number == self._most:
             return f"What was changed on the hosts, and taken back: the newest {number}; the run file has all"
         return "What was changed on the hosts, and taken back"
@@ -79,14 +113,9 @@ class Account(QAbstractTableModel):
             return self._look.font(12, 500 if index.column() == _HOST else 400)
         return None
 
-    def as_text(self, rows: Sequence[int]) -> str:
-        """These rows, or all of them for none, as a table of tabs."""
-        chosen = [self._cells[row] for row in rows] if rows else self._cells
-        return "\n".join("\t".join(cells) for cells in (_HEADS, *chosen))
-
 
 class AccountView(QTableView):
-    """The table; Ctrl C copies the selected rows, or all."""
+    """The table; Ctrl C copies the selected rows, or all. A press on a head, or S, sorts; heads can be moved."""
 
     def __init__(self, look: Look, model: Account) -> None:
         super().__init__()
@@ -104,21 +133,64 @@ class AccountView(QTableView):
         self.verticalHeader().hide()
         self.verticalHeader().setMinimumSectionSize(_ROW)
         self.verticalHeader().setDefaultSectionSize(_ROW)
-        self.horizontalHeader().hide()
-        self.horizontalHeader().setSectionResizeMode(_WHAT, QHeaderView.ResizeMode.Stretch)
+        header = _Header(look, self)
+        self.setHorizontalHeader(header)
+        header.setSectionResizeMode(_WHAT, QHeaderView.ResizeMode.Stretch)
+        self.setSortingEnabled(True)
         for column, width in enumerate(_WIDTHS):
             self.setColumnWidth(column, width)
 
     def copy(self) -> None:
-        """The selected rows to the clipboard, or all."""
-        rows = sorted({index.row() for index in self.selectedIndexes()})
-        QGuiApplication.clipboard().setText(self._model.as_text(rows))
+        """The selected rows to the clipboard, or all; with a picture of what is seen."""
+        copying.put(self, self.copied())
+
+    def copied(self) -> str:
+        """The selected rows as text, or all."""
+        return copying.of_view(self, sorted({index.row() for index in self.selectedIndexes()}))
+
+    def remembered(self) -> object:
+        """Order and widths of the columns, and by which is sorted: Qt's own words for it."""
+        return bytes(self.horizontalHeader().saveState().toBase64().data()).decode("ascii")
+
+    def remember(self, kept: object) -> None:
+        """Take them up."""
+        header = self.horizontalHeader()
+        if isinstance(kept, str) and header.restoreState(QByteArray.fromBase64(kept.encode())):
+            self._model.sort(header.sortIndicatorSection(), header.sortIndicatorOrder())
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         if event.matches(QKeySequence.StandardKey.Copy):
             self.copy()
-            return
-        super().keyPressEvent(event)
+        elif event.key() == Qt.Key.Key_S and self.currentIndex().isValid():
+            at = self.currentIndex()
+            ordering.turn(self.horizontalHeader(), at.column())
+            self.setCurrentIndex(self._model.index(at.row(), at.column()))
+        else:
+            super().keyPressEvent(event)
+
+
+class _Header(QHeaderView):
+    def __init__(self, look: Look, parent: QWidget) -> None:
+        super().__init__(Qt.Orientation.Horizontal, parent)
+        self._look = look
+        self.setFixedHeight(_ROW)
+        self.setSectionsMovable(True)
+        ordering.sortable(self)
+
+    def paintSection(self, painter: QPainter, rect: QRect, section: int) -> None:
+        painter.save()
+        painter.setFont(self._look.font(11, 600))
+        painter.setPen(self._look.colour("text2"))
+        side = Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter
+        head = painter.fontMetrics().elidedText(
+            _HEADS[section], Qt.TextElideMode.ElideRight, rect.width() - 6
+        )
+        painter.drawText(rect.adjusted(3, 0, -3, -3), side, head)
+        under = QRect(
+            rect.left() + 3, rect.top(), painter.fontMetrics().horizontalAdvance(head), rect.height()
+        )
+        ordering.draw_order(painter, self, under, section, self._look.colour("text2"))
+        painter.restore()
 
 
 def _cells(change: HostChanged) -> tuple[str, str, str, str]:

@@ -15,7 +15,7 @@ from PySide6.QtCore import (
     QRectF,
     Qt,
 )
-from PySide6.QtGui import QColor, QGuiApplication, QKeyEvent, QKeySequence, QPainter, QPen, QResizeEvent
+from PySide6.QtGui import QColor, QKeyEvent, QKeySequence, QPainter, QPen, QResizeEvent
 from PySide6.QtWidgets import (
     QAbstractItemView,
     QHeaderView,
@@ -26,7 +26,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from gui import words
+from gui import copying, words
 from gui.theme import marks
 from gui.theme.look import Look
 from lab.live import WAITING, Cell, Live
@@ -425,16 +425,12 @@ class MatrixView(QTableView):
             self.setColumnWidth(FIRST_LINE + number, max(least, width))
 
     def copy(self) -> None:
-        """The whole matrix to the clipboard, as a table of tabs."""
-        matrix = self._matrix
-        heads = [
-            str(matrix.headerData(c, Qt.Orientation.Horizontal) or "") for c in range(matrix.columnCount())
-        ]
-        rows = [
-            [str(matrix.index(r, c).data()) for c in range(matrix.columnCount())]
-            for r in range(matrix.rowCount())
-        ]
-        QGuiApplication.clipboard().setText("\n".join("\t".join(row) for row in [heads, *rows]))
+        """The whole matrix to the clipboard, as a table of tabs, and its picture."""
+        copying.put(self, self.copied())
+
+    def copied(self) -> str:
+        """The whole matrix as text."""
+        return copying.of_view(self)
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         if event.matches(QKeySequence.StandardKey.Copy):

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QTextOption
-from PySide6.QtWidgets import QButtonGroup, QPlainTextEdit, QSizePolicy, QWidget
+from PySide6.QtWidgets import QButtonGroup, QLineEdit, QPlainTextEdit, QSizePolicy, QWidget
 
-from gui import words
+from gui import ordering, words
 from gui.run.account import Account, AccountView
 from gui.theme import marks
 from gui.theme.look import Look
 from gui.widgets.basic import Button, Card, Elided, Label, Said, row
 from lab.live import Live
 
+_FIND = 150
 _MOST = 8
 """So many proofs find a place."""
 OUTPUT, EVENTS, ACCOUNT = range(3)
@@ -51,6 +52,14 @@ class OutputCard(Card):
         head.addWidget(self._about)
         head.addSpacing(6)
         head.addWidget(self._proofs, 1)
+        self.search = QLineEdit()
+        self.search.setFont(look.font(12))
+        self.search.setFixedSize(_FIND, 24)
+        self.search.setPlaceholderText("Only with the words")
+        self.search.setAccessibleName("Show only events and changes with these words")
+        self.search.textChanged.connect(self._find)
+        self.search.hide()
+        head.addWidget(self.search)
         self.column.addLayout(head)
         self._text = QPlainTextEdit()
         self._text.setReadOnly(True)
@@ -104,13 +113,19 @@ class OutputCard(Card):
     def _show_chosen(self) -> None:
         self._text.setVisible(self._open and self._number != ACCOUNT)
         self.account.setVisible(self._open and self._number == ACCOUNT)
+        self.search.setVisible(self._open and self._number != OUTPUT)
 
     def _show_account(self) -> None:
         bar = self.account.verticalScrollBar()
         at_end = bar.value() >= bar.maximum()
-        if self._account.show_run(self._live) and at_end:
+        if self._account.show_run(self._live) and at_end and self._account.newest_last:
             self.account.scrollToBottom()
         self._about.say(self._account.told)
+
+    def _find(self, text: str) -> None:
+        self._account.want(text)
+        self._seen = ()
+        self.redraw()
 
     def _chosen(self, number: int) -> None:
         again = number == self._number
@@ -132,7 +147,7 @@ class OutputCard(Card):
             lines = ["$ " + line.text if line.stream == "command" else line.text for line in live.output]
         else:
             seen = (1, len(live.notes), live.notes[-1] if live.notes else None)
-            lines = [note.text for note in live.notes]
+            lines = [note.text for note in live.notes if ordering.has_words([note.text], self.search.text())]
         if seen != self._seen:
             self._seen = seen
             self._text.setPlainText("\n".join(lines))
@@ -157,7 +172,7 @@ class OutputCard(Card):
         ]
         if last.standing == "failed":
             told.insert(0, (False, last.reason or "failed"))
-        room = self.width() - 260
+        room = self.width() - 260 - (_FIND if self._number != OUTPUT else 0)
         for said, (ok, text) in zip(self._said, told, strict=False):
             said.say(marks.OK if ok else marks.TROUBLE, text if len(text) < 60 else text[:58] + "…")
             said.setToolTip(text)

@@ -6,7 +6,7 @@ from PySide6.QtCore import QPointF, QRectF, Qt
 from PySide6.QtGui import QColor, QPainter, QPaintEvent, QPen
 from PySide6.QtWidgets import QHBoxLayout, QSizePolicy, QWidget
 
-from gui import words
+from gui import copying, words
 from gui.theme import marks
 from gui.theme.look import Look
 from gui.widgets.basic import Card, Elided, Label, row
@@ -17,6 +17,7 @@ from lab.palette import BAND
 
 _NAMES, _FIGURES, _AXIS = 96, 132, 22
 _MARKER = 8.0
+_STANDINGS = {"void": "without proof", "launch": "warm-up"}
 _RIGHT = Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter
 _LEFT = Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter
 
@@ -63,6 +64,7 @@ class _Strips(QWidget):
         self._cells: list[Cell] = []
         self._top = 1.0
         self.setAccessibleName("Times of attempts by proxy state")
+        self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
 
     def begin(self, live: Live) -> None:
         self._live, self._place, self._seen, self._cells = live, None, (), []
@@ -99,6 +101,28 @@ class _Strips(QWidget):
 
     def _attempts(self, cell: Cell) -> list:
         return [a for trial in cell.trials if (a := self._live.attempts.get(trial.number)) is not None]
+
+    def copied(self) -> str:
+        """Every attempt so far by proxy state, warm-ups and what has no time too."""
+        if self._place is None or not self._cells:
+            return ""
+        most = max(len(cell.trials) for cell in self._cells)
+        heads = ["proxy", "median", "kept", *(f"attempt {n}" for n in range(1, most + 1))]
+        rows = [
+            [words.state(cell.treatment.state, full=True), words.duration(cell.median_s), str(cell.kept)]
+            + [self._attempt(trial.number) for trial in cell.trials]
+            for cell in self._cells
+        ]
+        return copying.table(heads, rows)
+
+    def _attempt(self, number: int) -> str:
+        attempt = self._live.attempts.get(number)
+        if attempt is None:
+            return ""
+        time = words.duration(attempt.wall_s)
+        if attempt.standing == "kept":
+            return time
+        return f"{time} ({_STANDINGS.get(attempt.standing, attempt.standing)})".strip()
 
     def _describe(self) -> None:
         told = [

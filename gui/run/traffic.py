@@ -11,7 +11,7 @@ from PySide6.QtCore import QRectF, Qt
 from PySide6.QtGui import QColor, QPainter, QPaintEvent, QPen
 from PySide6.QtWidgets import QLabel, QSizePolicy, QStackedLayout, QWidget
 
-from gui import words
+from gui import copying, words
 from gui.theme.look import Look
 from gui.widgets.basic import Card, Label, row
 from lab.live import WINDOW_S, Curve, Live
@@ -132,6 +132,7 @@ class TrafficCard(Card):
         self.column.addLayout(body, 1)
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Expanding)
         self.setAccessibleName("Traffic now")
+        self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         look.changed.connect(self._dress)
 
     def ready(self) -> None:
@@ -156,6 +157,19 @@ class TrafficCard(Card):
         self._names.show_rates(rates)
         if self._plot is not None:
             self._plot.draw(live, now)
+
+    def copied(self) -> str:
+        """The rates of the last minute, bit/s, by second before now."""
+        now = self._live.now()
+        ways = [
+            (f"{name}, {('download', 'upload')[at]}, bit/s", self._live.curves[direction].points)
+            for pair, (name, _) in PAIR_NAMES.items()
+            for at, direction in enumerate(PAIR_DIRECTIONS[pair])
+        ]
+        rows = sorted({at for _, points in ways for at, _ in points})
+        rates = [dict(points) for _, points in ways]
+        told = [[f"{at - now:.1f}", *(_rounded(rate.get(at)) for rate in rates)] for at in rows]
+        return copying.table(["seconds before now", *(head for head, _ in ways)], told) if rows else ""
 
     def _dress(self) -> None:
         self._names.update()
@@ -309,6 +323,10 @@ class _Plot:
         if lane.limited and (lane.zero - below) * high >= _LABEL_PX:
             found.append((below, words.rate(lane.up)))
         return found
+
+
+def _rounded(rate: float | None) -> str:
+    return "" if rate is None else f"{rate:.0f}"
 
 
 def _peak(curves: Sequence[Curve]) -> float:

@@ -76,6 +76,7 @@ class SettingsPage(QWidget):
         scroll = QScrollArea()
         scroll.setWidget(body)
         scroll.setWidgetResizable(True)
+        scroll.setAccessibleName("Settings")
         scroll.setFrameShape(QFrame.Shape.NoFrame)
         scroll.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         layout = column(self, self.head, scroll, spacing=12, margins=(20, 14, 20, 16))

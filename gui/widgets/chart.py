@@ -1,21 +1,23 @@
-"""What every chart of ours can do: copy its picture."""
+"""What every chart of ours can do: copy its picture and its figures."""
 
 from __future__ import annotations
 
-from PySide6.QtGui import QGuiApplication, QKeyEvent, QKeySequence, QPixmap
+from PySide6.QtGui import QKeyEvent, QKeySequence
 from PySide6.QtWidgets import QWidget
+
+from gui import copying
 
 
 class Copied(QWidget):
-    """A chart: Ctrl C copies its picture, twice as large as on screen."""
+    """A chart: Ctrl C copies its picture, twice as large as on screen, and its figures as a table."""
 
     def copy(self) -> None:
-        """The picture to the clipboard."""
-        picture = QPixmap(self.size() * 2)
-        picture.setDevicePixelRatio(2)
-        picture.fill(self.palette().base().color())
-        self.render(picture)
-        QGuiApplication.clipboard().setPixmap(picture)
+        """Picture and figures to the clipboard."""
+        copying.put(self, self.copied())
+
+    def copied(self) -> str:
+        """The figures as a table of tabs."""
+        raise NotImplementedError
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         """Ctrl C."""
