@@ -1,6 +1,6 @@
 """Every page and dialog as a picture, with the data of a real run: what `make screenshots` writes.
 
-    python tests/screens.py [RUN] [--lab LAB.toml] [--to FOLDER] [--only WORD …] [--readme]
+    python tests/screens.py [RUN] [--lab LAB.toml] [--to FOLDER] [--look LOOK …] [--only WORD …] [--readme]
 
 Without RUN a short one is made first, in an embedded lab, and kept beside the pictures as `run.branchlab` with its
 `lab.toml`; a RUN is shown with the profile named by `--lab`, else with the `lab.toml` beside it. It is replayed on a
@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -129,21 +130,28 @@ def settle(seconds: float = 0.2) -> None:
     loop.exec()
 
 
+class _Window(MainWindow):
+    """Says of a run that is replayed that it goes on."""
+
+    @property
+    def running(self) -> bool:
+        return self.live.running
+
+
 class Camera:
     """A window in one look, and its pictures. With `only`, pictures without such a word in their name are left out."""
 
     def __init__(self, variant: Variant, folder: Path, only: Sequence[str]) -> None:
         self.variant, self._folder, self._only = variant, folder, only
+        settings.save(settings.Settings(theme=variant.theme, motion=False))
         self.look = Look(variant.theme)
         sheet.dress(app.application_made([]), self.look)
-        self.window = MainWindow(self.look, Doors(), Reporter())
-        self.window.use_settings(settings.Settings(theme=variant.theme, motion=False))
+        self.window = _Window(self.look, Doors(), Reporter())
         self.window._top.show_theme()
         self.window.resize(variant.width, variant.height)
         self.window.show()
         settle()
         self.window.settle()
-        self.window.use_settings(settings.Settings(theme=variant.theme, motion=False))
 
     def wants(self, name: str) -> bool:
         """True if a picture of this name is to be made."""
@@ -211,7 +219,9 @@ def pages(camera: Camera, events: Sequence[Event], run: Path, lab: Path | None) 
         window.show_page(LAB)
         camera.shoot("lab-before")
         _experiment(camera)
-    window.show_live(replayed(events, AT))
+    live = replayed(events, AT)
+    window.experiment_page.choose(live.experiment.name if live.experiment is not None else "")
+    window.show_live(live)
     for page in (RUN, LAB):
         window.show_page(page)
         camera.shoot(page, 0.8)
@@ -224,6 +234,7 @@ def pages(camera: Camera, events: Sequence[Event], run: Path, lab: Path | None) 
     window._actions.field.setText("line")
     camera.shoot("actions-found")
     window._actions.leave()
+    window.show_live(Live())
     window.open_run(run)
     camera.wait()
     window.show_page(RESULTS)
@@ -294,12 +305,29 @@ def made(folder: Path) -> tuple[Path, Path]:
     return run, lab
 
 
-def _children(given: argparse.Namespace, run: Path, lab: Path | None, folder: Path) -> Iterator[list[str]]:
-    """A command for each scale, since a process has one."""
-    for percent in sorted({variant.percent for variant in VARIANTS}):
-        more = ["--lab", str(lab)] if lab is not None else []
-        only = [word for one in given.only for word in ("--only", one)]
-        yield [sys.executable, __file__, str(run), *more, "--to", str(folder), *only, "--scale", str(percent)]
+def _children(
+    given: argparse.Namespace, run: Path, lab: Path | None, folder: Path
+) -> Iterator[tuple[int, list[str]]]:
+    """A scale in percent, and the command that takes all looks of it: a process has one scale."""
+    looks = [one for one in VARIANTS if not given.look or one.name in given.look]
+    for percent in sorted({one.percent for one in looks}):
+        words = [sys.executable, __file__, str(run), "--child", "--to", str(folder)]
+        words += ["--lab", str(lab)] if lab is not None else []
+        for option, values in (
+            ("--only", given.only),
+            ("--look", [x.name for x in looks if x.percent == percent]),
+        ):
+            words += [word for one in values for word in (option, one)]
+        yield percent, words
+
+
+def _copied(run: Path, folder: Path) -> Path:
+    """The run under the name that it would have there."""
+    with store.opened(run) as record:
+        head = record.head
+    name = re.sub(r"[^a-z0-9]+", "-", head.experiment.lower()).strip("-")
+    at = datetime.fromisoformat(head.started)
+    return Path(shutil.copyfile(run, folder / f"{at:%Y%m%d-%H%M%S}-{name}{store.SUFFIX}"))
 
 
 def take(given: argparse.Namespace) -> int:
@@ -312,14 +340,13 @@ def take(given: argparse.Namespace) -> int:
         run = given.run.absolute()
         beside = run.with_name("lab.toml")
         lab = given.lab.absolute() if given.lab else beside if beside.is_file() else None
-    with tempfile.TemporaryDirectory() as data:
+    with tempfile.TemporaryDirectory() as place:
+        data = f"{place}/branchlab"
         runs = Path(data) / "runs"
-        runs.mkdir()
-        copied = runs / "20260603-091200-proxy-efficiency-quick.branchlab"
-        shutil.copyfile(run, copied)
-        for command in _children(given, copied, lab, folder):
-            scale = str(int(command[-1]) / 100)
-            env = {**os.environ, "QT_SCALE_FACTOR": scale, "BRANCHLAB_DATA": data}
+        runs.mkdir(parents=True)
+        copied = _copied(run, runs)
+        for percent, command in _children(given, copied, lab, folder):
+            env = {**os.environ, "QT_SCALE_FACTOR": str(percent / 100), "BRANCHLAB_DATA": data}
             if subprocess.run(command, env=env, check=False).returncode:
                 return 1
     if given.readme:
@@ -329,14 +356,14 @@ def take(given: argparse.Namespace) -> int:
     return 0
 
 
-def scale(given: argparse.Namespace) -> int:
-    """A child: all looks of one scale."""
+def child(given: argparse.Namespace) -> int:
+    """All these looks, which are of one scale."""
     import screens_asked
 
     with store.opened(given.run) as record:
         events = list(record.events())
     for variant in VARIANTS:
-        if variant.percent != given.scale:
+        if variant.name not in given.look:
             continue
         camera = Camera(variant, given.to, given.only)
         pages(camera, events, given.run, given.lab)
@@ -360,9 +387,12 @@ def main() -> int:
     parser.add_argument("--to", type=Path, default=Path("build/screenshots"))
     parser.add_argument("--only", action="append", default=[], help="pictures with this word in their name")
     parser.add_argument("--readme", action="store_true", help="the README's pictures are replaced, too")
-    parser.add_argument("--scale", type=int, default=0, help=argparse.SUPPRESS)
+    parser.add_argument(
+        "--look", action="append", default=[], help="these looks only: light, 1280x720-dark …"
+    )
+    parser.add_argument("--child", action="store_true", help=argparse.SUPPRESS)
     given = parser.parse_args()
-    return scale(given) if given.scale else take(given)
+    return child(given) if given.child else take(given)
 
 
 if __name__ == "__main__":

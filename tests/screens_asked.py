@@ -11,7 +11,7 @@ import start_shown
 from checks_shown import some, thirty, well
 from dialogs_shown import DIALOGS
 from fake_testbed import FakeTestbed, small
-from PySide6.QtWidgets import QWidget
+from PySide6.QtWidgets import QDialog
 from screens import Camera, settle
 from start_shown import AWAY, LOOKING, UNKNOWN, entered, stranger_profile
 
@@ -231,8 +231,8 @@ def _run(camera: Camera) -> None:
     camera.shoot("account")
 
 
-def _shown(camera: Camera, name: str, dialog: QWidget) -> None:
-    dialog.show()
+def _shown(camera: Camera, name: str, dialog: QDialog) -> None:
+    dialog.open()
     camera.shoot_over(name, dialog)
-    dialog.close()
+    dialog.done(0)
     settle(0.05)
