@@ -219,7 +219,7 @@ def test_hosts_of_a_lab_are_met_and_make_its_profile(tmp_path: Path, monkeypatch
     """Real hosts in namespaces: what is proposed for each is what the lab's own profile says."""
     monkeypatch.setenv("BRANCHLAB_DATA", str(tmp_path / "data"))
     entries = []
-    with embedded.up(tied=True, folder=tmp_path) as made:
+    with embedded.up(tied=True) as made:
         for host in made.lab.hosts:
             blank = Host(name=host.name, role=host.role, ssh=host.ssh, key=host.key, host_key=host.host_key)
             found, steps, _ = met(blank)
