@@ -7,6 +7,8 @@ focus instead, gets them. Nothing of the window is called; what it shows is read
 from __future__ import annotations
 
 import os
+import shutil
+import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -241,8 +243,6 @@ def office(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Embedded
 
 
 def _wrapped(folder: Path, config: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    import shutil
-
     folder.mkdir()
     (folder / "ssh").write_text(f'#!/bin/sh\nexec "{shutil.which("ssh")}" -F "{config}" "$@"\n')
     (folder / "ssh").chmod(0o755)
@@ -283,9 +283,39 @@ def test_from_start_to_answers_on_hosts_with_names(person: Person, office: Embed
         (Role.CLIENT, "client"),
     ]
     person.press(person.one(Button, "Check"))
-    person.until(lambda: person.window.lab_page._checked is not None, "what the check found")
+    person.reads("Checked at")
+    assert "Everything is there" in person.said()
     person.press(person.one(NavButton, "Experiment"))
     person.press(person.one(Button, "Duplicate"))
     person.reads(", copy")
     designs_a_short_run(person)
     runs_and_reads_the_answers(person)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(os.environ["QT_QPA_PLATFORM"] != "offscreen", reason="this is the same once more")
+def test_the_same_in_a_window_of_an_x_server() -> None:
+    program = shutil.which("xvfb-run")
+    assert program is not None, "make installs it: installer/system_packages test"
+    words = [
+        program,
+        "--auto-servernum",
+        "--server-args",
+        "-screen 0 1600x1200x24",
+        sys.executable,
+        "-m",
+        "pytest",
+    ]
+    words += [__file__, "-q", "-p", "no:cacheprovider", "-p", "no:xdist"]
+    env = {**os.environ, "QT_QPA_PLATFORM": "xcb"}
+    done = subprocess.run(
+        words,
+        env=env,
+        capture_output=True,
+        text=True,
+        timeout=800,
+        check=False,
+        cwd=Path(__file__).parents[1],
+    )
+    assert done.returncode == 0, done.stdout
+    assert "2 passed, 1 skipped" in done.stdout
