@@ -11,7 +11,6 @@ from PySide6.QtWidgets import QMainWindow
 from gui.document import Document
 from gui.doors import Doors
 from gui.jobs import Jobs
-from gui.new_lab.wizard import Made, NewLabWizard
 from gui.opening import Opening
 from gui.report import Trouble
 from gui.start.page import StartPage
@@ -21,6 +20,7 @@ from lab.draft import Draft, Recovered
 from lab.errors import BadInput
 
 if TYPE_CHECKING:
+    from gui.new_lab.wizard import Made, NewLabWizard
     from lab.analysis.before_after import Pairs
     from lab.analysis.summary import Summary
 
@@ -47,8 +47,7 @@ class Starting(QObject):
         super().__init__(window)
         self._look, self._doors, self._jobs, self._window = look, doors, jobs, window
         self._document, self._opening, self._page = document, opening, page
-        self.wizard = NewLabWizard(look, doors, window)
-        self.wizard.made.connect(self._made)
+        self._wizard: NewLabWizard | None = None
         page.new_lab.connect(self.new_lab)
         page.known.connect(opening.read_profile)
         page.forgotten.connect(self._forget)
@@ -57,6 +56,16 @@ class Starting(QObject):
         page.thrown.connect(draft.forget)
         document.opened.connect(self._remember)
         document.saved.connect(self._remember)
+
+    @property
+    def wizard(self) -> NewLabWizard:
+        """The wizard *New lab*, made when it is first wanted: what it knows of SSH is not needed for a window."""
+        if self._wizard is None:
+            from gui.new_lab.wizard import NewLabWizard
+
+            self._wizard = NewLabWizard(self._look, self._doors, self._window)
+            self._wizard.made.connect(self._made)
+        return self._wizard
 
     def refresh(self) -> None:
         """List the recent profiles anew, whenever Start is shown."""
@@ -69,7 +78,7 @@ class Starting(QObject):
     def new_lab(self) -> None:
         """Open the wizard, once nothing unsaved would be lost by what comes of it."""
         if not self._opening.refused():
-            self._opening.kept_first(self.wizard.open)
+            self._opening.kept_first(lambda: self.wizard.open())
 
     def show_published(self, name: str) -> None:
         """Show published figures."""
@@ -77,7 +86,8 @@ class Starting(QObject):
 
     def leave(self) -> None:
         """The window is going."""
-        self.wizard.close()
+        if self._wizard is not None:
+            self._wizard.close()
 
     def _published(self, found: Summary | Pairs) -> None:
         from lab.analysis.before_after import Pairs

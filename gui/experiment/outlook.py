@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QObject, Signal
 
@@ -13,8 +14,9 @@ from lab.analysis import forecast
 from lab.analysis.forecast import Basis, Forecast
 from lab.errors import LabError
 from lab.model import OPERATIONS, Experiment, Lab, Role, TrafficClass, Treatment
-from lab.rig import planning
-from lab.rig.planning import Step
+
+if TYPE_CHECKING:
+    from lab.rig.planning import Step
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +88,7 @@ def looked(
     expected = forecast.forecast(experiment, known[key])
     try:
         from lab import recipes, store, vcs
+        from lab.rig import planning
 
         driver = vcs.driver(experiment.vcs, store.data_folder() / "vcs")
         recipes.asked(experiment)
