@@ -11,7 +11,7 @@ PYTEST := QT_QPA_PLATFORM=offscreen "$(BIN)/python" -m pytest -n auto --maxproce
 	--max-worker-restart 1
 
 .DEFAULT_GOAL := help
-.PHONY: moved help demo test test-slow campaign lint packages-demo packages-test clean
+.PHONY: moved help demo test test-slow campaign screenshots lint packages-demo packages-test clean
 # Set-up, lint and tests come one after another, also under make -j.
 .NOTPARALLEL:
 
@@ -31,6 +31,11 @@ test-slow: packages-test .programs $(VENV)/.test ## the tests that take minutes
 
 campaign: packages-test $(VENV)/.test ## kill, cut and stop everything fifty times each: is every host put back in time?
 	"$(BIN)/python" -m pytest -m campaign
+
+# Xvfb's screen holds the largest window at 200 %.
+screenshots: packages-test $(VENV)/.test ## every page and dialog as a picture in build/screenshots, of a short real run or RUN=FILE
+	QT_QPA_PLATFORM=xcb xvfb-run --auto-servernum --server-args "-screen 0 2900x1900x24" \
+		"$(BIN)/python" tests/screens.py $(if $(RUN),"$(RUN)")
 
 lint: $(VENV)/.test ## style, types, and who may lean on whom
 	"$(BIN)/ruff" check $(SOURCES)

@@ -135,6 +135,7 @@ class DefectDialog(QDialog):
     def __init__(self, look: Look, text: str, parent: QWidget) -> None:
         super().__init__(parent)
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        self.setObjectName("ask")
         self.setWindowTitle("A fault of BranchLab")
         self.resize(560, 380)
         self._text = text
@@ -150,6 +151,7 @@ class DefectDialog(QDialog):
         )
         report = QPlainTextEdit(text)
         report.setReadOnly(True)
+        report.setObjectName("facts")
         report.setFont(look.font(12, mono=True))
         report.setAccessibleName("Report")
         copy = Button(look, "Copy the report")

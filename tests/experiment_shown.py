@@ -1,23 +1,18 @@
-"""The page *Experiment* in a window with the frame around it, for tests and for pictures.
-
-    python tests/experiment_shown.py --to FOLDER     (QT_SCALE_FACTOR=2 gives 200 %)
+"""The page *Experiment* in a window with the frame around it, for tests.
 
 The lab is made up; experiments are those that every embedded lab has, and the office's of the pictures.
 """
 
 from __future__ import annotations
 
-import argparse
 import os
-import sys
 import time
-from pathlib import Path
 
 os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
 
 from PySide6.QtCore import QEventLoop, QTimer
 from PySide6.QtGui import QResizeEvent
-from PySide6.QtWidgets import QApplication, QMainWindow, QWidget
+from PySide6.QtWidgets import QMainWindow, QWidget
 
 from gui import app
 from gui.document import Document
@@ -164,37 +159,3 @@ def settle(window: Shown, least_s: float = 0.3) -> None:
         loop.exec()
         if window.page._outlooks.busy:
             end = max(end, time.monotonic() + 0.15)
-
-
-def main() -> int:
-    """Pictures."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--to", type=Path, default=Path("build/screenshots"))
-    folder = parser.parse_args().to
-    folder.mkdir(parents=True, exist_ok=True)
-    percent = round(100 * float(os.environ.get("QT_SCALE_FACTOR", "1")))
-    scale = "" if percent == 100 else f"-{percent}-percent"
-    for theme, size, name in (
-        ("light", (1440, 900), "light"),
-        ("dark", (1440, 900), "dark"),
-        ("light", (1280, 720), "1280x720-light"),
-        ("dark", (1280, 720), "1280x720-dark"),
-    ):
-        window = shown(theme=theme, size=size)
-        window.page.lines.entry.setFocus()
-        window.page.lines.entry.setText("2M/4M 40 ms")
-        window.page.lines._typed("2M/4M 40 ms")
-        settle(window)
-        window.grab().save(str(folder / f"experiment{scale}-{name}.png"))
-        window.close()
-        window.deleteLater()
-    application = QApplication.instance()
-    if application is not None:
-        application.quit()
-    return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -1,46 +1,44 @@
-"""Pictures of the window for the README and for looking at: pages of a real run, light and dark.
+"""Every page and dialog as a picture, with the data of a real run: what `make screenshots` writes.
 
-    xvfb-run -s "-screen 0 1600x1000x24" python tests/screens.py RUN [--profile LAB.toml] [--to FOLDER]
-    xvfb-run -s "-screen 0 2900x1900x24" python tests/screens.py --dialogs [--to FOLDER]
+    python tests/screens.py [RUN] [--lab LAB.toml] [--to FOLDER] [--look LOOK …] [--only WORD …] [--readme]
 
-The run is replayed on a clock of its own: `run-*` shows it as it was at `--at` of its trials, `results-*` at
-its end. Every figure in the pictures is that run's. What the dialogs ask is made up (tests/dialogs_shown.py);
-they are drawn over the window as a desktop would place them, without its frame. QT_SCALE_FACTOR=2 gives 200 %.
+Without RUN a short one is made first, in an embedded lab, and kept beside the pictures as `run.branchlab` with its
+`lab.toml`; a RUN is shown with the profile named by `--lab`, else with the `lab.toml` beside it. It is replayed on a
+clock of its own: `run-*` and `lab-*` show it as it was at a part of its trials, `results-*` at its end; every figure
+is that run's. What dialogs ask, what checks find and what is done by hand is made up (tests/screens_asked.py). Dialogs
+are drawn over the window as a desktop would place them, without its frame.
 """
 
 from __future__ import annotations
 
 import argparse
 import os
+import re
+import shutil
+import subprocess
 import sys
 import tempfile
 import time
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
-from checks_shown import some, thirty, well
-from dialogs_shown import DIALOGS
-from fake_testbed import FakeTestbed, small
 from PySide6.QtCore import QEventLoop, QPoint, QTimer
 from PySide6.QtGui import QColor, QPainter, QPen, QPixmap
-from PySide6.QtWidgets import QApplication
+from PySide6.QtWidgets import QApplication, QScrollArea, QWidget
 
-from gui import app, main_window
+from gui import app
 from gui.doors import Doors
-from gui.lab.checked import CheckedLab
-from gui.lab.hand import ByHandKnown, CacheKnown, LineKnown
-from gui.lab.items import THE_LINE
 from gui.main_window import MainWindow
 from gui.report import Reporter
+from gui.telling import EXPERIMENT, HELP, LAB, RESULTS, RUN, SETTINGS
 from gui.theme import sheet
 from gui.theme.look import Look
-from lab import profile, runner, store
-from lab.analysis.summary import summarised
+from lab import embedded, profile, runner, settings, store
 from lab.events import (
     CommandStarted,
     Event,
-    HostChanged,
     OutputSeen,
     RunStarted,
     TrafficSampled,
@@ -48,40 +46,66 @@ from lab.events import (
     TrialStarted,
 )
 from lab.live import Live
-from lab.model import Cache, Host, Lab, Line, Role
+from lab.machines import Machines
 from lab.stop import Stop
 
-SIZES = (("", 1440, 900, ("light", "dark")), ("-1280x720", 1280, 720, ("light",)))
+CHECKOUT = Path(__file__).resolve().parents[1]
+AT = 0.45
+"""The share of its trials that is done where a run is shown under way."""
+README = ("lab-light", "run-light", "run-dark", "results-light", "results-dark")
+"""These are the README's, in docs/images."""
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
+class Variant:
+    """One look of the window, in logical pixels."""
+
+    name: str
+    theme: str
+    width: int = 1440
+    height: int = 900
+    percent: int = 100
+
+
+VARIANTS = (
+    Variant("light", "light"),
+    Variant("dark", "dark"),
+    Variant("1280x720-light", "light", 1280, 720),
+    Variant("1280x720-dark", "dark", 1280, 720),
+    Variant("125-percent-light", "light", percent=125),
+    Variant("125-percent-dark", "dark", percent=125),
+    Variant("200-percent-light", "light", 1280, 720, 200),
+    Variant("200-percent-dark", "dark", 1280, 720, 200),
+)
+
+
 class Replay:
     """The clock of a replay: seconds since the run's start, moved by the events themselves."""
 
-    began: str = ""
-    now_s: float = 0.0
-    command_s: float = 0.0
+    def __init__(self) -> None:
+        self._began = ""
+        self._now_s = self._command_s = 0.0
 
     def now(self) -> float:
         """For `Live`."""
-        return self.now_s
+        return self._now_s
 
     def pass_(self, event: Event) -> None:
         """Set the clock to when this event was told."""
         if isinstance(event, RunStarted):
-            self.began = event.at
+            self._began = event.at
         elif isinstance(event, TrafficSampled):
-            self.now_s = max(self.now_s, self.command_s + event.t_s)
+            self._now_s = max(self._now_s, self._command_s + event.t_s)
         elif isinstance(event, (TrialStarted, TrialFinished)):
-            self.now_s = max(self.now_s, self._since(event.at))
+            self._now_s = max(self._now_s, self._since(event.at))
         elif isinstance(event, CommandStarted):
-            self.command_s = self.now_s
+            self._command_s = self._now_s
 
     def _since(self, at: str) -> float:
-        return (datetime.fromisoformat(at) - datetime.fromisoformat(self.began)).total_seconds()
+        return (datetime.fromisoformat(at) - datetime.fromisoformat(self._began)).total_seconds()
 
 
-def replayed(events: list[Event], at: float) -> Live:
+def replayed(events: Sequence[Event], at: float) -> Live:
     """The run as it was when this share of its trials was done, in the middle of a trial with traffic."""
     replay = Replay()
     live = Live(replay.now)
@@ -99,234 +123,258 @@ def replayed(events: list[Event], at: float) -> Live:
     return live
 
 
-def settle(seconds: float = 0.35) -> None:
+def settle(seconds: float = 0.2) -> None:
     """Let the window paint."""
     loop = QEventLoop()
     QTimer.singleShot(int(seconds * 1000), loop.quit)
     loop.exec()
 
 
+class _Window(MainWindow):
+    """Says of a run that is replayed that it goes on."""
+
+    @property
+    def running(self) -> bool:
+        return self.live.running
+
+
 class Camera:
-    """One window, shown page by page."""
+    """A window in one look, and its pictures. With `only`, pictures without such a word in their name are left out."""
 
-    def __init__(self, run: Path, lab: Path | None, at: float, folder: Path) -> None:
-        self._folder = folder
-        with store.opened(run) as record:
-            self._events = list(record.events())
-        self._profile = profile.load(lab) if lab else None
-        self._at = at
-
-    def take(self) -> None:
-        """All pictures."""
-        self._folder.mkdir(parents=True, exist_ok=True)
-        for suffix, width, height, themes in SIZES:
-            for theme in themes:
-                self._pages(f"{suffix}-{theme}", width, height, theme)
-
-    def _pages(self, suffix: str, width: int, height: int, theme: str) -> None:
-        application = app.application_made()
-        look = Look(theme)
-        sheet.dress(application, look)
-        window = MainWindow(look, Doors(), Reporter())
-        window._top.show_theme()
-        window.resize(width, height)
-        window.show()
+    def __init__(self, variant: Variant, folder: Path, only: Sequence[str]) -> None:
+        self.variant, self._folder, self._only = variant, folder, only
+        settings.save(settings.Settings(theme=variant.theme, motion=False))
+        self.look = Look(variant.theme)
+        sheet.dress(app.application_made([]), self.look)
+        self.window = _Window(self.look, Doors(), Reporter())
+        self.window._top.show_theme()
+        self.window.resize(variant.width, variant.height)
+        self.window.show()
         settle()
-        window.settle()
-        settle()
-        self._shoot(window, f"start{suffix}")
-        live = replayed(self._events, self._at)
-        if self._profile is not None:
-            experiments = self._profile.experiments
-            window.show_lab(self._profile.lab, experiments, {})
-            window._top.show_open(self._profile.lab.name, self._profile.path.name)
-        window.show_live(live)
-        for page in (main_window.RUN, main_window.LAB):
-            window.show_page(page)
-            self._shoot(window, f"{page}{suffix}")
-        done = Live(lambda: 0.0)
-        for event in self._events:
-            done.apply(event)
-        window.show_live(done)
-        window._summed_up(summarised(self._events))
-        window.show_page(main_window.RESULTS)
-        self._shoot(window, f"results{suffix}")
-        window._timer.stop()
-        window.close()
-        window.deleteLater()
+        self.window.settle()
+
+    def wants(self, name: str) -> bool:
+        """True if a picture of this name is to be made."""
+        return not self._only or any(word in f"{name}-{self.variant.name}" for word in self._only)
+
+    def shoot(self, name: str, wait_s: float = 0.25) -> None:
+        """The window as it is."""
+        if self.wants(name):
+            settle(wait_s)
+            self._save(self.window.grab(), name)
+
+    def shoot_over(self, name: str, dialog: QWidget) -> None:
+        """The window, dimmed as it is, with the dialog over it."""
+        if self.wants(name):
+            settle(0.2)
+            self._save(self._over(self.window.grab(), dialog.grab()), name)
+
+    def close(self) -> None:
+        """The window ends."""
+        self.window._timer.stop()
+        self.window.document.take(None)
+        self.window._closing = True
+        self.window.close()
+        self.window.deleteLater()
         settle(0.05)
 
-    def _shoot(self, window: MainWindow, name: str) -> None:
-        end = time.monotonic() + 0.8
-        while time.monotonic() < end:
-            settle(0.1)
-        window.grab().save(str(self._folder / f"{name}.png"))
+    def wait(self, seconds: float = 20.0) -> None:
+        """Until what is read or reckoned in threads is shown."""
+        end = time.monotonic() + seconds
+        settle()
+        while time.monotonic() < end and (self.window._jobs or self.window.experiment_page._outlooks.busy):
+            settle(0.05)
+
+    def _save(self, picture: QPixmap, name: str) -> None:
+        path = self._folder / f"{name}-{self.variant.name}.png"
+        if not picture.save(str(path)):
+            raise SystemExit(f"{path} cannot be written")
+
+    def _over(self, window: QPixmap, dialog: QPixmap) -> QPixmap:
+        size, room = dialog.deviceIndependentSize(), window.deviceIndependentSize()
+        at = QPoint(int(room.width() - size.width()) // 2, int(room.height() - size.height()) // 2)
+        painter = QPainter(window)
+        painter.drawPixmap(at, dialog)
+        painter.setPen(QPen(QColor(self.look.token("hair")), 1))
+        painter.drawRect(at.x() - 1, at.y() - 1, int(size.width()) + 1, int(size.height()) + 1)
+        painter.end()
+        return window
 
 
-HOSTS = Lab(
-    name="Minsk office",
-    hosts=(
-        Host(name="desk-3", role=Role.CLIENT, ssh="lab@desk-3"),
-        Host(
-            name="proxy",
-            role=Role.PROXY,
-            ssh="lab@proxy.office.example.com",
-            url="http://198.51.100.7:8081",
-            cache=Cache(kind="apache-disk", folder="/var/cache/branchlab"),
-        ),
-        Host(name="server", role=Role.SERVER, ssh="lab@tfs.example.com"),
-    ),
-)
+# ---- the pages, with a real run
 
 
-ACCOUNT = (
-    (5, "server", "nftables table inet branchlab made", False),
-    (7, "server", "line 64/128 kbit/s on eth0 for 198.51.100.7 and 198.51.100.23", False),
-    (41, "server", "taken back: line 64/128 kbit/s on eth0", True),
-    (42, "server", "taken back: nftables table inet branchlab", True),
-)
-
-
-def dialogs(folder: Path) -> None:
-    """Every dialog that asks, the page while hosts are looked at, and the account of a made-up run."""
-    folder.mkdir(parents=True, exist_ok=True)
-    percent = round(100 * float(os.environ.get("QT_SCALE_FACTOR", "1")))
-    scale = "" if percent == 100 else f"-{percent}-percent"
-    for width, height in ((1440, 900), (1280, 720)):
-        for theme in ("light", "dark"):
-            _dialogs(folder, f"{width}x{height}{scale}-{theme}", width, height, theme)
-
-
-def _dialogs(folder: Path, suffix: str, width: int, height: int, theme: str) -> None:
-    application = app.application_made()
-    look = Look(theme)
-    sheet.dress(application, look)
-    window = MainWindow(look, Doors(), Reporter())
-    window._top.show_theme()
-    window.show_lab(HOSTS, (small(),), {"Small": 12})
-    window._top.show_open(HOSTS.name, "minsk-office.toml")
-    window.resize(width, height)
-    window.show()
-    window.show_page(main_window.LAB)
-    settle()
-    window.grab().save(str(folder / f"lab-{suffix}.png"))
-    _by_hand(folder, suffix, window)
-    _checks(folder, suffix, window)
-    for name, make in DIALOGS.items():
-        dialog = make(look, window)
-        dialog.open()
-        settle(0.3)
-        _over(window.grab(), dialog.grab(), look).save(str(folder / f"{name}-{suffix}.png"))
-        dialog.done(0)
-        settle(0.05)
-    window.show_page(main_window.RUN)
-    window.run_page.look("Do we need the proxy?")
-    settle(0.2)
-    window.grab().save(str(folder / f"looking-{suffix}.png"))
-    window.run_page.looked()
-    live = Live()
-    for event in runner.run(small(), FakeTestbed(), Stop()):
-        live.apply(event)
-    for second, host, what, undone in ACCOUNT:
-        live.apply(
-            HostChanged(host=host, at=f"2026-06-03T09:12:{second:02d}+00:00", what=what, undone=undone)
-        )
+def pages(camera: Camera, events: Sequence[Event], run: Path, lab: Path | None) -> None:
+    """All pages in the order in which a person sees them."""
+    window = camera.window
+    if lab is not None:
+        window.open_profile(lab)
+        camera.wait()
+    window.show_page("start")
+    camera.wait()
+    camera.shoot("start")
+    window.start_page.verticalScrollBar().setValue(10_000)
+    camera.shoot("start-below")
+    if lab is not None:
+        window.show_page(LAB)
+        camera.shoot("lab-before")
+        _experiment(camera)
+    live = replayed(events, AT)
+    window.experiment_page.choose(live.experiment.name if live.experiment is not None else "")
     window.show_live(live)
-    window.run_page.output._tabs.button(2).click()
-    settle(0.3)
-    window.grab().save(str(folder / f"account-{suffix}.png"))
-    window._timer.stop()
-    window.close()
-    window.deleteLater()
-    settle(0.05)
+    for page in (RUN, LAB):
+        window.show_page(page)
+        camera.shoot(page, 0.8)
+    window.lab_page.picture.select("proxy")
+    camera.shoot("lab-proxy", 0.4)
+    window.lab_page.picture.select("")
+    window.show_page(RUN)
+    window._offer_actions()
+    camera.shoot("actions")
+    window._actions.field.setText("line")
+    camera.shoot("actions-found")
+    window._actions.leave()
+    window.show_live(Live())
+    window.open_run(run)
+    camera.wait()
+    window.show_page(RESULTS)
+    camera.shoot(RESULTS, 0.6)
+    _below(camera, RESULTS)
+    window.show_page(RUN)
+    camera.shoot("run-done", 0.6)
+    for page in (HELP, SETTINGS):
+        window.show_page(page)
+        camera.shoot(page)
+        _below(camera, page)
 
 
-def _checks(folder: Path, suffix: str, window: MainWindow) -> None:
-    """The page while hosts are checked, and what checks of all kinds found."""
-    page = window.lab_page
-    window.deeds.checking.going.emit("Checking proxy (2 of 3) …")
-    window.deeds.checking.looking.emit("proxy")
-    settle(0.3)
-    window.grab().save(str(folder / f"checking-{suffix}.png"))
-    window.deeds.checking.looking.emit("")
-    window.deeds.checking.going.emit("")
-    found = some("desk-3", HOSTS.name)
-    long = tuple(replace(one, host="desk-3") for one in thirty())
-    good = tuple(replace(one, host="desk-3" if one.host == "client" else one.host) for one in well())
-    for name, items, selected in (
-        ("check", found, ""),
-        ("check-server", found, "server"),
-        ("check-thirty", long, "desk-3"),
-        ("check-well", good, ""),
-    ):
-        page.show_check(
-            CheckedLab(items=items, at=datetime.now().astimezone(), experiment="Small", own=False)
-        )
-        page.picture.select(selected)
-        window._tell_frame()
-        settle(0.3)
-        window.grab().save(str(folder / f"{name}-{suffix}.png"))
-    page.picture.select("")
+def _experiment(camera: Camera) -> None:
+    window = camera.window
+    window.show_page(EXPERIMENT)
+    page = window.experiment_page
+    page.choose("Proxy efficiency (full)")
+    page.lines.entry.setFocus()
+    page.lines.entry.setText("2M/4M 40 ms")
+    page.lines._typed("2M/4M 40 ms")
+    camera.wait()
+    camera.shoot("experiment", 0.4)
+    page.lines.entry.clear()
+    page.lines._typed("")
+    page.what.unfold.setChecked(True)
+    camera.shoot("experiment-unfolded", 0.3)
+    page.what.unfold.setChecked(False)
+    page.states.another.open_field()
+    camera.shoot("experiment-another-state", 0.3)
+    page.states.another.close_field()
+    page._scroll.verticalScrollBar().setValue(10_000)
+    camera.shoot("experiment-below", 0.3)
+    page._scroll.verticalScrollBar().setValue(0)
 
 
-FULL = CacheKnown(
-    objects=1732,
-    bytes=3_914_000,
-    others=12,
-    operation="Get",
-    listed=1732,
-    here=1732,
-    here_bytes=3_914_000,
-    listed_bytes=3_914_000,
-)
-READ = "64 kbit/s up, 128 kbit/s down; queues 64.0 kB up, 64.0 kB down (tc)"
-BY_HAND = (
-    ("hand-proxy", "proxy", ByHandKnown()),
-    ("hand-filling", "proxy", ByHandKnown(deed="fill")),
-    ("hand-full", "proxy", ByHandKnown(cache=FULL)),
-    ("hand-purged", "proxy", ByHandKnown(cache=replace(FULL, objects=1559, here=1559, here_bytes=3_523_000))),
-    ("hand-line", THE_LINE, ByHandKnown(cache=FULL)),
-    (
-        "hand-line-held",
-        THE_LINE,
-        ByHandKnown(
-            deed="line",
-            cache=FULL,
-            line=LineKnown(
-                line=Line(upload_bps=64_000, download_bps=128_000), said=READ, left_s=27.0, lease_s=30.0
-            ),
-        ),
-    ),
-)
+def _below(camera: Camera, page: str) -> None:
+    """What is under the fold, where something is."""
+    for area in camera.window._pages[page].findChildren(QScrollArea):
+        bar = area.verticalScrollBar()
+        if area.isVisible() and area.height() > 300 and bar.maximum():
+            bar.setValue(bar.maximum() // 2)
+            camera.shoot(f"{page}-middle")
+            bar.setValue(bar.maximum())
+            camera.shoot(f"{page}-below")
+            bar.setValue(0)
+            return
 
 
-def _by_hand(folder: Path, suffix: str, window: MainWindow) -> None:
-    """What is done by hand: the proxy and the line selected, in each state."""
-    page = window.lab_page
-    for name, selected, known in BY_HAND:
-        page.picture.select(selected)
-        page.say_by_hand(
-            "Filling the cache: Get runs once through the proxy …" if known.deed == "fill" else ""
-        )
-        page.show_hand(known)
-        window._tell_frame()
-        settle(0.3)
-        window.grab().save(str(folder / f"{name}-{suffix}.png"))
-    page.say_by_hand("")
-    page.show_hand(ByHandKnown())
-    page.picture.select("")
+# ---- the run, and the processes
 
 
-def _over(window: QPixmap, dialog: QPixmap, look: Look) -> QPixmap:
-    size = dialog.deviceIndependentSize()
-    room = window.deviceIndependentSize()
-    at = QPoint(int(room.width() - size.width()) // 2, int(room.height() - size.height()) // 2)
-    painter = QPainter(window)
-    painter.drawPixmap(at, dialog)
-    painter.setPen(QPen(QColor(look.token("hair")), 1))
-    painter.drawRect(at.x() - 1, at.y() - 1, int(size.width()) + 1, int(size.height()) + 1)
-    painter.end()
-    return window
+def made(folder: Path) -> tuple[Path, Path]:
+    """A short real run in an embedded lab, and the lab's profile."""
+    run, lab = folder / "run.branchlab", folder / "lab.toml"
+    run.unlink(missing_ok=True)
+    with embedded.up() as hosts:
+        lab.write_text(hosts.profile_path.read_text("utf-8"), "utf-8")
+        asked = profile.load(hosts.profile_path).experiment(None)
+        told = runner.run(asked, Machines(hosts.lab), Stop(), lab_name=hosts.lab.name)
+        done, total, said = 0, 0, 0.0
+        for event in store.recorded(told, run):
+            total = len(event.trials) if isinstance(event, RunStarted) else total
+            done += isinstance(event, TrialFinished)
+            if time.monotonic() > said + 15:
+                said = time.monotonic()
+                print(f"measuring in an embedded lab: {done} of {total or '…'} trials", flush=True)
+    return run, lab
+
+
+def _children(
+    given: argparse.Namespace, run: Path, lab: Path | None, folder: Path
+) -> Iterator[tuple[int, list[str]]]:
+    """A scale in percent, and the command that takes all looks of it: a process has one scale."""
+    looks = [one for one in VARIANTS if not given.look or one.name in given.look]
+    for percent in sorted({one.percent for one in looks}):
+        words = [sys.executable, __file__, str(run), "--child", "--to", str(folder)]
+        words += ["--lab", str(lab)] if lab is not None else []
+        for option, values in (
+            ("--only", given.only),
+            ("--look", [x.name for x in looks if x.percent == percent]),
+        ):
+            words += [word for one in values for word in (option, one)]
+        yield percent, words
+
+
+def _copied(run: Path, folder: Path) -> Path:
+    """The run under the name that it would have there."""
+    with store.opened(run) as record:
+        head = record.head
+    name = re.sub(r"[^a-z0-9]+", "-", head.experiment.lower()).strip("-")
+    at = datetime.fromisoformat(head.started)
+    return Path(shutil.copyfile(run, folder / f"{at:%Y%m%d-%H%M%S}-{name}{store.SUFFIX}"))
+
+
+def take(given: argparse.Namespace) -> int:
+    """The parent: a run, then a process for each scale, with a data folder in which the run is the only one."""
+    folder: Path = given.to.absolute()
+    folder.mkdir(parents=True, exist_ok=True)
+    if given.run is None:
+        run, lab = made(folder)
+    else:
+        run = given.run.absolute()
+        beside = run.with_name("lab.toml")
+        lab = given.lab.absolute() if given.lab else beside if beside.is_file() else None
+    with tempfile.TemporaryDirectory() as place:
+        data = f"{place}/branchlab"
+        runs = Path(data) / "runs"
+        runs.mkdir(parents=True)
+        copied = _copied(run, runs)
+        for percent, command in _children(given, copied, lab, folder):
+            env = {**os.environ, "QT_SCALE_FACTOR": str(percent / 100), "BRANCHLAB_DATA": data}
+            if subprocess.run(command, env=env, check=False).returncode:
+                return 1
+    if given.readme:
+        for name in README:
+            shutil.copyfile(folder / f"{name}.png", CHECKOUT / "docs" / "images" / f"{name}.png")
+    print(f"{len(list(folder.glob('*.png')))} pictures in {folder}")
+    return 0
+
+
+def child(given: argparse.Namespace) -> int:
+    """All these looks, which are of one scale."""
+    import screens_asked
+
+    with store.opened(given.run) as record:
+        events = list(record.events())
+    for variant in VARIANTS:
+        if variant.name not in given.look:
+            continue
+        camera = Camera(variant, given.to, given.only)
+        pages(camera, events, given.run, given.lab)
+        camera.close()
+        camera = Camera(variant, given.to, given.only)
+        screens_asked.everything(camera)
+        camera.close()
+    application = QApplication.instance()
+    if application is not None:
+        application.quit()
+    return 0
 
 
 def main() -> int:
@@ -335,22 +383,16 @@ def main() -> int:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("run", type=Path, nargs="?")
-    parser.add_argument("--dialogs", action="store_true")
-    parser.add_argument("--profile", type=Path)
-    parser.add_argument("--at", type=float, default=0.45)
-    parser.add_argument("--to", type=Path, default=Path("docs/images"))
+    parser.add_argument("--lab", type=Path)
+    parser.add_argument("--to", type=Path, default=Path("build/screenshots"))
+    parser.add_argument("--only", action="append", default=[], help="pictures with this word in their name")
+    parser.add_argument("--readme", action="store_true", help="the README's pictures are replaced, too")
+    parser.add_argument(
+        "--look", action="append", default=[], help="these looks only: light, 1280x720-dark …"
+    )
+    parser.add_argument("--child", action="store_true", help=argparse.SUPPRESS)
     given = parser.parse_args()
-    if given.run is None and not given.dialogs:
-        parser.error("name a RUN, or ask for --dialogs")
-    if given.dialogs:
-        dialogs(given.to)
-        return 0
-    with tempfile.TemporaryDirectory():
-        Camera(given.run, given.profile, given.at, given.to).take()
-    application = QApplication.instance()
-    if application is not None:
-        application.quit()
-    return 0
+    return child(given) if given.child else take(given)
 
 
 if __name__ == "__main__":

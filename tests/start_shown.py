@@ -1,36 +1,23 @@
 """Start, the wizard and its dialogs with made-up content, for tests of the window and for looking at them.
 
-    xvfb-run -s "-screen 0 1600x1000x24" python tests/start_shown.py [--to FOLDER]
-
 Hosts that are met here are stand-ins: `Meetings` says what each of them tells.
 """
 
 from __future__ import annotations
 
-import argparse
-import sys
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from PySide6.QtCore import QEventLoop, QPoint, QTimer
-from PySide6.QtGui import QColor, QPainter, QPen, QPixmap
-from PySide6.QtWidgets import QApplication, QWidget
+from PySide6.QtCore import QEventLoop, QTimer
+from PySide6.QtWidgets import QWidget
 
-from gui import app
 from gui.doors import Doors
-from gui.main_window import MainWindow
 from gui.new_lab.candidate import Candidate
-from gui.new_lab.wizard import NAME, PROXY, SERVER, NewLabDialog, NewLabWizard
-from gui.report import Reporter
-from gui.start.pairs import PairsDialog
-from gui.stranger import StrangerDialog, told
-from gui.theme import sheet
+from gui.new_lab.wizard import NewLabDialog, NewLabWizard
 from gui.theme.look import Look
 from lab import new_lab, profile
-from lab.analysis import before_after
-from lab.draft import Recovered
 from lab.model import Host, Role
 from lab.new_lab import Entry, NewLab
 from lab.profile import Profile
@@ -177,113 +164,3 @@ def wizard(look: Look, window: QWidget, folder: Path, steps: dict[str, Sequence[
     made.open()
     assert made.dialog is not None
     return made.dialog
-
-
-def over(window: QPixmap, dialog: QPixmap, look: Look) -> QPixmap:
-    """The dialog over the window, as a desktop would place it."""
-    size, room = dialog.deviceIndependentSize(), window.deviceIndependentSize()
-    at = QPoint(int(room.width() - size.width()) // 2, int(room.height() - size.height()) // 2)
-    painter = QPainter(window)
-    painter.drawPixmap(at, dialog)
-    painter.setPen(QPen(QColor(look.token("hair")), 1))
-    painter.drawRect(at.x() - 1, at.y() - 1, int(size.width()) + 1, int(size.height()) + 1)
-    painter.end()
-    return window
-
-
-def shoot(folder: Path, config_in: Path) -> None:
-    """All pictures."""
-    folder.mkdir(parents=True, exist_ok=True)
-    for width, height in ((1440, 900), (1280, 720)):
-        for theme in ("light", "dark"):
-            _shoot(folder, f"{width}x{height}-{theme}", width, height, theme, config_in)
-
-
-def _shoot(folder: Path, suffix: str, width: int, height: int, theme: str, config_in: Path) -> None:
-    look = Look(theme)
-    sheet.dress(app.application_made(), look)
-    window = MainWindow(look, Doors(), Reporter())
-    window._top.show_theme()
-    window.resize(width, height)
-    window.show()
-    settle()
-
-    def take(dialog: QWidget, name: str) -> None:
-        settle(0.2)
-        over(window.grab(), dialog.grab(), look).save(str(folder / f"{name}-{suffix}.png"))
-
-    page = window.start_page
-    page.show_profiles(profiles(config_in))
-    page.offer_recovered(())
-    settle()
-    window.grab().save(str(folder / f"start-{suffix}.png"))
-    page.offer_recovered((Recovered(config_in / "minsk.toml", "x", config_in / "none.json"),))
-    page.show_runs(heads())
-    settle()
-    window.grab().save(str(folder / f"start-recovered-{suffix}.png"))
-    page.verticalScrollBar().setValue(10_000)
-    settle()
-    window.grab().save(str(folder / f"start-below-{suffix}.png"))
-    page.verticalScrollBar().setValue(0)
-    page.offer_recovered(())
-    for name in ("bazaar-2008", "sync-2013"):
-        pairs = PairsDialog(look, before_after.pairs(name), window)
-        pairs.open()
-        take(pairs, name)
-        pairs.done(0)
-    stranger = StrangerDialog(look, "minsk.toml", next(told(stranger_profile(config_in))), window)
-    stranger.open()
-    take(stranger, "stranger")
-    stranger.done(0)
-    dialog = wizard(
-        look, window, config_in, {"proxy.office.example.com": LOOKING, "desk-2": UNKNOWN, "desk-9": AWAY}
-    )
-    take(dialog, "new-lab-empty")
-    entered(dialog.server, ssh="server.example.com")
-    take(dialog, "new-lab-server")
-    dialog.show_step(PROXY)
-    entered(dialog.proxy, ssh="proxy.office.example.com")
-    take(dialog, "new-lab")
-    dialog.pages[PROXY].cache.kind.setCurrentIndex(2)
-    take(dialog, "new-lab-squid")
-    dialog.pages[PROXY].cache.kind.setCurrentIndex(0)
-    dialog.show_step(PROXY + 1)
-    entered(dialog.clients[0], ssh="desk-1")
-    for name in ("desk-2", "desk-9"):
-        dialog.pages[PROXY + 1].add.click()
-        entered(dialog.clients[-1], ssh=name)
-        take(dialog, f"new-lab-{name}")
-    inventory = config_in / "hosts.ini"
-    inventory.write_text("[office]\n" + "\n".join(f"pc-{n}.office.example.com" for n in range(12)) + "\n")
-    dialog.read_inventory(inventory)
-    take(dialog, "new-lab-inventory")
-    dialog.name_page.name.line.setText("Minsk office")
-    dialog.show_step(NAME)
-    take(dialog, "new-lab-name")
-    dialog.show_step(SERVER)
-    dialog.leave()
-    window._timer.stop()
-    window.close()
-    window.deleteLater()
-    settle(0.05)
-
-
-def main() -> int:
-    """Command line."""
-    import tempfile
-
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--to", type=Path, default=Path("build/screenshots"))
-    given = parser.parse_args()
-    with tempfile.TemporaryDirectory() as folder:
-        shoot(given.to, Path(folder))
-    application = QApplication.instance()
-    if application is not None:
-        application.quit()
-    return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -140,7 +140,7 @@ class Ground(QGraphicsItem):
         if broken:
             pen.setDashPattern([3, 2.4])
         pen.setCapStyle(Qt.PenCapStyle.FlatCap)
-        painter.strokePath(_rounded(corners, 8), pen)
+        painter.strokePath(marks.rounded(corners, 8), pen)
 
     def _more(self, painter: QPainter) -> None:
         placed = self.places
@@ -441,22 +441,3 @@ class HostCard(QGraphicsItem):
             self._word or "not used now" if self._cache is None else f"cache {words.state(state, full=True)}"
         )
         painter.drawText(QRectF(29, y + 16, width, 18), _LEFT, said)
-
-
-def _rounded(corners: Sequence[tuple[float, float]], radius: float) -> QPainterPath:
-    """A path along right-angled corners, each rounded."""
-    path = QPainterPath(QPointF(*corners[0]))
-    for before, here, after in zip(corners, corners[1:], corners[2:], strict=False):
-        one = _towards(here, before, radius)
-        two = _towards(here, after, radius)
-        path.lineTo(one)
-        path.quadTo(QPointF(*here), two)
-    path.lineTo(QPointF(*corners[-1]))
-    return path
-
-
-def _towards(start: tuple[float, float], end: tuple[float, float], far: float) -> QPointF:
-    dx, dy = end[0] - start[0], end[1] - start[1]
-    length = max(1e-6, (dx * dx + dy * dy) ** 0.5)
-    part = min(far, length / 2) / length
-    return QPointF(start[0] + dx * part, start[1] + dy * part)

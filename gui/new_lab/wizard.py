@@ -33,7 +33,7 @@ from lab.new_lab import NewLab
 SERVER, PROXY, CLIENTS, NAME = range(4)
 _STEPS = ("Server", "Proxy", "Clients", "Name and check")
 _NEXT = ("Next: proxy", "Next: clients", "Next: name and check", "Save and open …")
-_WIDE, _HIGH, _MARGIN = 980, 606, 26
+_WIDE, _HIGH, _MARGIN = 980, 690, 26
 _CHOICES, _LEFT = 236, 226
 
 
@@ -408,7 +408,8 @@ class NewLabDialog(QDialog):
             min(self._look.px(_WIDE), max(900, room.width() - 24)),
             min(self._look.px(_HIGH), max(560, room.height() - 24)),
         )
-        self._shade = Shade(self._window)
+        if self._shade is None:  # one comes out of the task bar, too
+            self._shade = Shade(self._window)
         self._shade.cover()
         self._offer()
         for candidate in (self.server, self.proxy, *self.clients):

@@ -313,7 +313,7 @@ class _Drawing(QWidget):
         pen.setJoinStyle(Qt.PenJoinStyle.RoundJoin)
         painter.setPen(pen)
         painter.setBrush(Qt.BrushStyle.NoBrush)
-        painter.drawPolyline([QPointF(x, y) for x, y in corners])
+        painter.drawPath(marks.rounded(corners, 8))
 
 
 def _counted(number: int, word: str) -> str:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from PySide6.QtCore import QPointF, QRectF, Qt
 from PySide6.QtGui import QBrush, QColor, QPainter, QPainterPath, QPen, QPolygonF, QTransform
 
@@ -211,3 +213,22 @@ def _cross(painter: QPainter, hue: QColor, centre: QPointF, reach: float, width:
 
 def _scaled(path: QPainterPath, size: float) -> QPainterPath:
     return QTransform.fromScale(size, size).map(path)
+
+
+def rounded(corners: Sequence[tuple[float, float]], radius: float) -> QPainterPath:
+    """A path along right-angled corners, each rounded."""
+    path = QPainterPath(QPointF(*corners[0]))
+    for before, here, after in zip(corners, corners[1:], corners[2:], strict=False):
+        one = _towards(here, before, radius)
+        two = _towards(here, after, radius)
+        path.lineTo(one)
+        path.quadTo(QPointF(*here), two)
+    path.lineTo(QPointF(*corners[-1]))
+    return path
+
+
+def _towards(start: tuple[float, float], end: tuple[float, float], far: float) -> QPointF:
+    dx, dy = end[0] - start[0], end[1] - start[1]
+    length = max(1e-6, (dx * dx + dy * dy) ** 0.5)
+    part = min(far, length / 2) / length
+    return QPointF(start[0] + dx * part, start[1] + dy * part)
