@@ -319,7 +319,8 @@ def decide(run_name: str, file: str | None, as_json: bool) -> None:
 def export(run_name: str, files: tuple[str, ...], overwrite: bool, update: bool, **wishes: Any) -> None:
     """Write a run to files for other programs; each file's ending says in which form.
 
-    .pptx slides, .xlsx sheets, .html report, .md tables, .svg and .png figures; .csv, .jsonl and .parquet trials.
+    .pptx slides, .xlsx sheets, .html and .pdf report, .md tables, .svg and .png figures; trials as .csv, .jsonl
+    and .parquet.
     """
     from lab.cli import exporting
 
