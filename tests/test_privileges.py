@@ -194,6 +194,57 @@ def test_a_prompt_in_german_is_known_by_its_token(monkeypatch: pytest.MonkeyPatc
             pass
 
 
+ECHOING = {"set -x": "set -x\n", "set -x to stdout": "exec 2>&1\nset -x\n", "stdout": "exec 2>&1\n"}
+
+
+@lab_only
+@pytest.mark.parametrize("shell", ["set -x", "set -x to stdout", "stdout", "audit"])
+def test_an_echo_of_the_command_line_is_no_prompt(user: users.User, shell: str) -> None:
+    wrapper = user.folder / "audit"
+    if shell == "audit":
+        # As the wrappers of companies do it: set in the login shell's own file, before the command.
+        wrapper.write_text('echo "audit: $BASH_EXECUTION_STRING" >&2\n')
+        (user.home / ".bashrc").write_text(f". {wrapper}\n")
+    else:
+        (user.home / ".bashrc").write_text(ECHOING[shell])
+    user.sudoers("Defaults:USER timestamp_timeout=0", ALL)
+    asked = Asked(user.password)
+    with privileged(user, asked) as agent:
+        works(agent)
+    assert asked.times == 1
+    with pytest.raises(agents.PasswordRefused), privileged(user, Asked("wrong-secret")):
+        pass
+    user.sudoers(NOPASSWD)
+    for secret in (None, "not asked for"):
+        asked = Asked(secret)
+        with privileged(user, asked) as agent:
+            works(agent)
+        assert asked.times == 0
+
+
+@lab_only
+def test_a_prompt_that_nobody_can_see_is_told(user: users.User, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(starting, "ROOT_S", 3.0)
+    (user.home / ".bashrc").write_text("exec 2>/dev/null\n")
+    user.sudoers(ALL)
+    with pytest.raises(starting.NotBegun) as caught, privileged(user, Asked(user.password), timeout_s=1):
+        pass
+    assert "exec 2>/dev/null" in caught.value.advice
+
+
+@pytest.mark.parametrize("said", ["%s", "[sudo: %s] Password: "])
+def test_only_a_prompt_that_stands_last_is_answered(said: str) -> None:
+    way = starting._Way("sudo", (), b"", starting.re.compile(b""), "ab%cd", asks=True)
+    secret = starting._Once(Asked("x"))
+    for errors, out, expected in [
+        ("+ sudo -S -p ab%%cd -- python3", b"", False),
+        (f"+ sudo -S -p ab%%cd -- python3\n{said % 'ab%cd'}", b"", True),
+        ("", (said % "ab%cd").encode(), True),
+        ("prompt is ab%cd, says a wrapper\n", b"", False),
+    ]:
+        assert starting._Prompt(way, secret).asks(errors, out) is expected
+
+
 @lab_only
 def test_a_prompt_may_come_late_and_the_answer_to_it_too(user: users.User) -> None:
     slow = ["auth required pam_exec.so quiet /bin/sleep 3", "@include common-auth"]

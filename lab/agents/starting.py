@@ -49,6 +49,11 @@ SHELL_ADVICE = (
 BEGUN_ADVICE = (
     "Look at what it said; log in by hand and see that python3 works there, and how busy the host is."
 )
+UNSEEN_ADVICE = (
+    "Nothing came on standard error, where sudo asks for its password: if a start-up file (.bashrc, .profile) or a"
+    " ForceCommand sends it elsewhere (exec 2>/dev/null), let it do so only where a terminal is. Or let an"
+    " administrator allow the agent without a password: branchlab check --sudoers PROFILE."
+)
 
 COPIES = "/usr/local/lib/branchlab"
 """Where an administrator puts the privileged agent: as ssh_agents.installed has it."""
@@ -98,7 +103,7 @@ class _Way:
     source: bytes
     first: re.Pattern[bytes]
     token: str = ""
-    """sudo's prompt; empty where it is not to ask"""
+    """sudo's prompt as it prints it; empty where it is not to ask. No echo of the command line has it."""
     asks: bool = False
     terminal: bool = False
 
@@ -272,7 +277,9 @@ def _sent(made: Bundle, mark: str, before: tuple[str, ...], tool: str = "") -> _
 
 
 def _ways(root: str, made: Bundle, installed: _Installed | None, asks: bool) -> list[_Way]:
-    mark, token = secrets.token_hex(8), secrets.token_hex(12)
+    mark = secrets.token_hex(8)
+    # sudo prints `%%` as `%` (sudo(8), --prompt), so a shell's or a wrapper's echo of the command is no prompt.
+    token = f"{secrets.token_hex(6)}%{secrets.token_hex(6)}"
     memory: _Inner = (
         tuple(launcher(made, mark, True)),
         made.source,
@@ -288,7 +295,7 @@ def _ways(root: str, made: Bundle, installed: _Installed | None, asks: bool) -> 
         if not asks or silent or root == "doas":
             ways.append(_Way(root, (*_BEGIN[root], "-n", *_END[root], *words), source, first))
         if asks and root == "sudo":
-            asking = (*_BEGIN[root], "-S", "-p", token, *_END[root], *words)
+            asking = (*_BEGIN[root], "-S", "-p", token.replace("%", "%%"), *_END[root], *words)
             ways.append(_Way(root, asking, source, first, token, asks=True))
     if asks and root == "doas":  # it reads passwords from a terminal only
         ways += [
@@ -337,8 +344,13 @@ def _greeted(
 
 
 class _Prompt:
-    """Notices that sudo or doas asks for the password, and answers once."""
+    """Notices that sudo or doas asks for the password, and answers once.
 
+    sudo's prompt counts only where it stands last: then sudo waits, and nobody else reads what is written.
+    """
+
+    # sudo-rs puts what `-p` says into a prompt of its own.
+    SUDO = r"%s(\] Password:)?[ \t]*$"
     # doas has no prompt of one's own choosing; PAM's is `Password: `.
     DOAS = re.compile(rb"(?i)password[^\n]{0,80}:[ \t]*$")
 
@@ -349,8 +361,12 @@ class _Prompt:
 
     def asks(self, errors: str, out: bytes) -> bool:
         """True if it is the password's turn. Raises PasswordRefused when it is asked for again."""
-        if self._way.token:
-            count = errors.count(self._way.token) + out.count(self._way.token.encode()) + self._gone
+        if token := self._way.token:
+            said = out.decode("utf-8", "replace")
+            count = errors.count(token) + said.count(token) + self._gone
+            last = re.compile(self.SUDO % re.escape(token))
+            if count == 1 and not (last.search(errors) or last.search(said)):
+                return False
         else:
             count = int(self.answered) + bool(self.DOAS.search(out, self._until))
         if count > 1:
@@ -360,7 +376,7 @@ class _Prompt:
     def gone(self, out: bytes) -> None:
         """This, the beginning of what came, is no longer there to be looked at."""
         self._until = max(0, self._until - len(out))
-        self._gone += out.count(self._way.token.encode()) if self._way.token and self._way.terminal else 0
+        self._gone += out.count(self._way.token.encode()) if self._way.token else 0
 
     def answer(self, process: Process, out: bytes, host: str) -> None:
         """Hand the password over, on standard input alone. Raises HostLacks where there is none."""
@@ -465,10 +481,10 @@ class _Greeting:
         self._answer()
 
     def _answer(self) -> None:
-        out = self.rest if self._way.terminal else b""
         try:
-            if self._prompt is not None and self._prompt.asks(self._process.errors(), out):
-                self._prompt.answer(self._process, out, self._host)
+            # On standard output too: a start-up file may send errors there (exec 2>&1).
+            if self._prompt is not None and self._prompt.asks(self._process.errors(), self.rest):
+                self._prompt.answer(self._process, self.rest, self._host)
                 self._end = time.monotonic() + self._timeout_s  # a person may have taken long
         except PasswordRefused as error:
             error.host = self._host
@@ -486,7 +502,8 @@ class _Greeting:
         return f"{out}\n{self._said()}".strip()
 
     def _trouble(self, text: str, advice: str = "") -> NotBegun:
-        advice = advice or (BEGUN_ADVICE if self._begun else SHELL_ADVICE)
+        unasked = self._prompt is not None and not self._prompt.answered and not self._process.errors()
+        advice = advice or (BEGUN_ADVICE if self._begun else UNSEEN_ADVICE if unasked else SHELL_ADVICE)
         return NotBegun(f"the agent {text}{quoted(self._heard())}", host=self._host, advice=advice)
 
     def _ended(self) -> LabError:
