@@ -9,7 +9,7 @@ import subprocess
 import sys
 from typing import Any, Dict, List, Optional, Tuple
 
-from ssh_agents import protocol
+from ssh_agents import iptables, protocol, tool
 
 TOOLS: Dict[str, Tuple[str, ...]] = {
     # Else it would make ~/.subversion, and to ask is to change nothing.
@@ -40,6 +40,8 @@ SIOCETHTOOL = 0x8946  # linux/sockios.h
 def tell(args: Dict[str, Any], call: protocol.Call) -> Dict[str, Any]:
     """Verb `facts`: everything below in one answer; unknown values are null.
 
+    `counter` is by what bytes can be counted here (nftables, iptables).
+
     `tools` (default: all of the table) names the programs whose version is asked; `path` (default: the home
     folder) the place whose disk is looked at, or would be: the nearest folder above it that is there. Refuses a
     tool that the table lacks.
@@ -67,6 +69,7 @@ def tell(args: Dict[str, Any], call: protocol.Call) -> Dict[str, Any]:
         "uid": os.getuid() if hasattr(os, "getuid") else None,
         "capabilities": net_admin(_text("/proc/self/status")),
         "tools": {name: _version(name) for name in names},
+        "counter": "nftables" if tool.found("nft") else "iptables" if iptables.there() else None,
         "addresses": _addresses(),
         "offloads": _offloads(),
         "ssh": ssh_ends(os.environ.get("SSH_CONNECTION", "")),

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from ssh_agents import facts, protocol
+from ssh_agents import facts, iptables, protocol, tool
 
 CALL = protocol.Call(
     lambda event, data: None, lambda: False, lambda seconds: False, lambda entry: "", lambda name: None
@@ -140,6 +140,16 @@ def test_a_tool_that_is_absent_or_hangs_is_null(tmp_path, monkeypatch) -> None: 
         path.chmod(0o755)
     told = facts.tell({"tools": ["git", "svn", "nft", "tc"]}, CALL)
     assert told["tools"] == {"git": None, "svn": "1.14", "nft": None, "tc": "there, but silent"}
+
+
+def test_by_what_bytes_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    there = {"nft", *iptables.PROGRAMS[4]}
+    monkeypatch.setattr(tool, "found", lambda name: name if name in there else None)
+    assert facts.tell({"tools": []}, CALL)["counter"] == "nftables"
+    there.remove("nft")
+    assert facts.tell({"tools": []}, CALL)["counter"] == "iptables"
+    there.remove("iptables-save")
+    assert facts.tell({"tools": []}, CALL)["counter"] is None
 
 
 def test_to_ask_for_versions_changes_nothing_at_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

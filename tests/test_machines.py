@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import replace
@@ -255,6 +256,36 @@ def test_a_command_that_does_not_end_is_ended_and_the_run_goes_on(
     ((_, diff),) = run.of("diff")
     assert diff.standing == Standing.KEPT
     assert not [line for line in real_runs.inhabitants(lab.folder).values() if line == "sleep 600"]
+
+
+@pytest.fixture
+def without_nft(lab: Embedded) -> Iterator[None]:
+    if shutil.which("iptables-restore") is None:
+        pytest.skip("no iptables here")
+    nft = shutil.which("nft", path="/usr/sbin:/usr/bin:/sbin")
+    for host in lab.lab.hosts:
+        real_runs.on(lab.folder, host.name, f"mount --bind /dev/null {nft}")
+    yield
+    for host in lab.lab.hosts:
+        real_runs.on(lab.folder, host.name, f"umount {nft}")
+
+
+@pytest.mark.lab
+@pytest.mark.usefixtures("without_nft")
+def test_hosts_without_nft_count_by_iptables_in_a_run(lab: Embedded) -> None:
+    wanted = experiment(lines=(FAST,), operations=("get",), states=(DISABLED,), warm_up=0)
+    found = machines.check(lab.lab, wanted)
+    assert [one.text for one in found if "nft" in one.text] == [
+        "nft (nftables): not there; iptables counts instead"
+    ] * 3
+    assert not [one for one in found if "nobody can count" in one.text]
+    told = list(runner.run(wanted, Machines(lab.lab), Stop()))
+    assert not [one.text for one in told if isinstance(one, Noted) and "nobody can count" in one.text]
+    trials = [event for event in told if isinstance(event, TrialFinished)]
+    assert trials
+    for trial in trials:
+        assert trial.standing is Standing.KEPT, trial
+        assert trial.bytes["server>client"] > 100_000
 
 
 @pytest.mark.lab

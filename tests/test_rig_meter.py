@@ -116,13 +116,23 @@ def test_what_nobody_counts_is_absent_and_told_and_no_zero() -> None:
     assert LiveCounters(meter, meter.read(Stop())).bytes() == {"client>server": 0, "proxy>server": 0}
 
 
+@pytest.mark.parametrize("counter", ["nftables", "iptables"])
+def test_a_host_counts_with_what_its_agent_says_it_has(counter: str) -> None:
+    facts = {"tools": {"nft": None}, "counter": counter}
+    hosts = [
+        connected("server", Role.SERVER, address=S, facts=facts),
+        connected("desk", Role.CLIENT, address=D, facts=facts),
+    ]
+    assert Meter(hosts).uncounted == ()
+
+
 def test_a_sum_with_one_part_missing_is_no_sum() -> None:
     hosts = [*office()[:3], connected("desk-2", Role.CLIENT, root="none", address="198.51.100.12")]
     assert set(PAIRS) - set(Meter(hosts).summed(COUNTERS).arrived) == {"server>client", "proxy>client"}
 
 
 @pytest.mark.parametrize(
-    "cannot", [{"root": "none"}, {"facts": {"tools": {"nft": None}}}, {"facts": {"windows": True}}]
+    "cannot", [{"root": "none"}, {"facts": {"counter": None}}, {"facts": {"windows": True}}]
 )
 def test_a_router_counts_what_passes_it_for_those_who_cannot(cannot: dict[str, object]) -> None:
     router_says = {

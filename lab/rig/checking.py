@@ -22,6 +22,10 @@ from lab.stop import Stop
 
 _QUEUES = {"htb": "HTB", "tbf": "TBF", "netem": "netem", "ifb": "IFB"}
 """Parts of a line, as kernels and their users call them."""
+COUNTING_ADVICE = (
+    'A host counts with `root` and nft or iptables; a router between office and server (role = "router") counts what'
+    " passes it."
+)
 
 
 def service_folders(host: Host) -> list[str]:
@@ -244,7 +248,7 @@ def _line(
             for found in peers.told(seen, hosts, line.place):
                 yield Checked(found.host, found.ok, found.text, found.advice)
             for text in Meter(hosts, peers.hidden(seen, hosts)).notes():
-                yield Checked(lab.name, True, text)
+                yield Checked(lab.name, True, text, COUNTING_ADVICE)
             if experiment is not None:
                 said = list(_wanted(experiment, hosts, line, seen, stop))
                 yield from said

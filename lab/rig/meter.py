@@ -184,8 +184,8 @@ def _told(pairs: Sequence[str]) -> str:
 
 def counts(one: Connected) -> bool:
     """True if bytes can be counted on this host."""
-    tools = one.facts.get("tools", {})
-    return one.root is not None and not one.facts.get("windows") and tools.get("nft", "") is not None
+    able = one.facts.get("counter", "unsaid") is not None
+    return one.root is not None and not one.facts.get("windows") and able
 
 
 def _peers(hosts: Iterable[Connected]) -> list[dict[str, Any]]:
