@@ -28,8 +28,8 @@ from lab.events import (
     TrafficSampled,
 )
 from lab.model import Experiment, Lab, Line, Role, Trial
+from lab.rig import cache_check, checking, looking, peers, planning, scratch
 from lab.rig import changes as board
-from lab.rig import checking, looking, peers, planning, scratch
 from lab.rig.consent import Consent
 from lab.rig.doubts import doubts
 from lab.rig.fullness import Fullness
@@ -460,9 +460,13 @@ def check(
     stop = stop or Stop()
     found = checking.check(lab, experiment, passwords, stop, say, also)
     stop.check()
-    if experiment is None or not all(one.ok for one in found):
+    if experiment is None:
         return found
     passwords = passwords or Passwords()
+    driver = vcs.driver(experiment.vcs, drivers)
+    found = (*found, *cache_check.full(lab, experiment, driver, passwords, stop))
+    if not all(one.ok for one in found):
+        return found
     said = list(_asked(lab, experiment, passwords, drivers, entering))
     found = (*found, *said)
     for other in also:
@@ -478,7 +482,7 @@ def _asked(
     drivers: Path | None,
     entering: Callable[[Experiment], None] | None,
 ) -> Iterator[Checked]:
-    """What a run of this experiment would ask, and what is in the cache; or what keeps that from being known."""
+    """What a run of this experiment would ask; or what keeps that from being known."""
     try:
         if entering is None:
             signed_in(lab, experiment, passwords, drivers)
@@ -500,12 +504,6 @@ def _asked(
             f"Agree when asked; where nobody watches, {flag}, or the run is refused.",
             asks=one.kind,
         )
-    if "purge" in [one.kind for one in questions] or not any(state.enabled for state in experiment.states):
-        return
-    for host in lab.having(Role.PROXY):
-        if host.cache is not None:
-            text = f"the cache {host.cache.folder or host.cache.kind} has nothing of the repository yet"
-            yield Checked(host.name, True, text)
 
 
 def commands(lab: Lab, experiment: Experiment, drivers: Path | None = None) -> dict[str, list[str]]:

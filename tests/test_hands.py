@@ -14,7 +14,7 @@ import pytest
 import real_runs
 from real_runs import Hosts, experiment
 
-from lab import design, embedded, hands, machines, runner
+from lab import design, embedded, hands, machines, runner, units
 from lab.asking import Declined
 from lab.embedded import Embedded
 from lab.errors import AgentRefused, BadInput, HostTrouble, Stopped
@@ -122,6 +122,40 @@ def test_a_fill_brings_everything_and_it_stays_a_purge_takes_a_part(emptied: Emb
     assert (len(again.after.objects), len(again.here)) == (150, 150)
     real_runs.await_same(emptied.folder, before)
     assert real_runs.scratch(emptied.folder) == []
+
+
+def told_of_cache(lab: Lab) -> tuple[str, str]:
+    (one,) = (one for one in machines.check(lab, GET) if one.text.startswith("cache ("))
+    return one.grade, one.text
+
+
+@pytest.mark.lab
+@pytest.mark.timeout(300)
+def test_a_check_tells_how_full_the_cache_is_whatever_else_it_finds(emptied: Embedded) -> None:
+    (cache,) = (one.cache for one in emptied.lab.hosts if one.cache)
+    grade, text = told_of_cache(emptied.lab)
+    assert (grade, text.startswith(f"cache (apache-disk) {cache.folder}: 0 % full: ")) == ("ok", True), text
+    work = ByHand(emptied.lab, GET)
+    done = work.fill("get", Stop())
+    size = units.bytes_text(done.after.bytes)
+    full = f"cache (apache-disk) {cache.folder}: 150 objects of the repository, {size}: 100 % of the 150 that Get needs"
+    assert told_of_cache(emptied.lab) == ("ok", full)
+    work.purge(done.after, done.after.cut(0.1, 1), Stop())
+    gone = Host(
+        name="desk-9", role=Role.CLIENT, ssh="unix:/nowhere/desk-9", host_key=emptied.lab.hosts[0].host_key
+    )
+    grade, text = told_of_cache(replace(emptied.lab, hosts=(*emptied.lab.hosts, gone)))
+    assert grade == "ok"
+    assert "135 objects" in text
+    assert "90 % of the 150" in text
+    # Of a repository of one's own every host is needed to know which objects these are.
+    own = replace(GET, data=None, repository="http://{server}:9/svn/trunk")
+    (one,) = (
+        one
+        for one in machines.check(replace(emptied.lab, hosts=(*emptied.lab.hosts, gone)), own)
+        if one.text.startswith("cache (")
+    )
+    assert (one.grade, "was not looked at, since" in one.text) == ("warn", True)
 
 
 @pytest.mark.lab

@@ -32,6 +32,14 @@ STEP_S = 600.0
 """No untimed step takes longer than this."""
 
 
+def origin(url: str, root: str = "") -> str:
+    """The root of what is kept of a repository at `url`; of one that BranchLab makes, its path's first part."""
+    parts = urlsplit(root or url)
+    path = parts.path.strip("/")
+    path = path if root else path.split("/")[0]
+    return f"{parts.scheme}://{parts.hostname}:{places.port(url)}/{path}{'/' if path else ''}"
+
+
 class Workplace:
     """Makes what the experiment's operations need, prepares each trial, and clears everything away.
 
@@ -80,10 +88,7 @@ class Workplace:
     @property
     def origin(self) -> str:
         """Where the repository's objects come from: `http://host:port/svn/`, its root as the cache names it."""
-        parts = urlsplit(self._own.root if self._own else self._url)
-        path = parts.path.strip("/")
-        root = path if self._own else path.split("/")[0]
-        return f"{parts.scheme}://{parts.hostname}:{places.port(self._url)}/{root}{'/' if root else ''}"
+        return origin(self._url, self._own.root if self._own else "")
 
     @property
     def passing(self) -> str:
