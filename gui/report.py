@@ -40,7 +40,7 @@ class Trouble:
 def trouble(error: LabError) -> Trouble:
     """An expected error as a banner."""
     title = f"{error.host}: {error}" if error.host else str(error)
-    return Trouble(title=title, text=error.advice, tried=error.tried)
+    return Trouble(title=title, text=error.cure, tried=error.tried)
 
 
 class Reporter(QObject):

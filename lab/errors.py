@@ -2,9 +2,13 @@
 
 
 class LabError(Exception):
-    """An expected failure. `str()` says what went wrong and where; `advice` says what to do next."""
+    """An expected failure. `str()` says what went wrong and where; `advice` says what to do next.
+
+    `command` is the advice's exact words for that host, where there are any.
+    """
 
     advice = ""
+    command = ""
 
     def __init__(self, text: str, *, advice: str = "", host: str = "", tried: str = "") -> None:
         super().__init__(text)
@@ -13,13 +17,20 @@ class LabError(Exception):
         if advice:
             self.advice = advice
 
+    @property
+    def cure(self) -> str:
+        """Advice and command in one line, for where there is no place for both."""
+        return f"{self.advice} {self.command}".strip()
+
     def told(self) -> str:
-        """The whole story for a person, in one to four lines."""
+        """The whole story for a person, in one to five lines."""
         lines = [f"{self.host}: {self}" if self.host else str(self)]
         if self.tried:
             lines.append(f"  tried: {self.tried}")
         if self.advice:
             lines.append(f"  what to do: {self.advice}")
+        if self.command:
+            lines.append(f"    {self.command}")
         return "\n".join(lines)
 
 

@@ -20,7 +20,7 @@ from pathlib import Path
 import pytest
 
 from lab import agents, ssh
-from lab.agents import bundling, starting
+from lab.agents import bundling, starting, systems
 from lab.agents.bundling import launcher
 from lab.errors import AgentRefused, ConnectionLost, HostLacks, LabError, Stopped
 from lab.ssh import process
@@ -210,6 +210,8 @@ def test_no_python_an_old_one_and_a_shell_that_ends(tmp_path: Path) -> None:
         return ["sh", "-c", "branchlab-no-such-python"]
 
     def old(argv: list[str]) -> list[str]:
+        if "-c" not in argv:
+            return argv
         at = argv.index("-c")
         return [*argv[: at + 1], "import sys;sys.version_info=(3,6);" + argv[at + 1], *argv[at + 2 :]]
 
@@ -220,6 +222,71 @@ def test_no_python_an_old_one_and_a_shell_that_ends(tmp_path: Path) -> None:
         with pytest.raises(kind) as caught:
             agents.started(Machine(tmp_path, wrap))
         assert "python3" in str(caught.value) or "not available" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("os_release", "program", "expected"),
+    [
+        ("ID=debian", "python3", "apt-get install python3"),
+        ('ID=linuxmint\nID_LIKE="ubuntu debian"', "sudo", "apt-get install sudo"),
+        ('ID="rocky"\nID_LIKE="rhel centos fedora"', "python3", "dnf install python3"),
+        ('ID="opensuse-leap"', "doas", "zypper install opendoas"),
+        ("ID=alpine", "doas", "apk add doas"),
+        ("ID=arch", "python3", "pacman -S python"),
+        ("ID=plan9", "python3", ""),
+        ("", "python3", ""),
+    ],
+)
+def test_the_command_of_a_system_is_known_without_python(
+    os_release: str, program: str, expected: str
+) -> None:
+    assert systems.install(os_release, program) == expected
+
+
+def test_where_python_is_missing_the_command_of_that_system_is_told(tmp_path: Path) -> None:
+    def without(argv: list[str]) -> list[str]:
+        if argv[0] == "cat":
+            return ["echo", "ID=alpine"]
+        return ["sh", "-c", "echo 'sh: python3: not found' >&2; exit 127"]
+
+    with pytest.raises(HostLacks, match="needs python3") as caught:
+        agents.started(Machine(tmp_path, without))
+    assert caught.value.command == "apk add python3"
+    assert "    apk add python3" in caught.value.told()
+
+
+@pytest.mark.parametrize("tool", ["sudo", "doas"])
+def test_a_tool_that_is_not_there_is_not_told_as_a_missing_python(tmp_path: Path, tool: str) -> None:
+    def without(argv: list[str]) -> list[str]:
+        if argv[0] == "cat":
+            return ["echo", "ID=debian"]
+        argv = [*argv[:2], f"no-such-dir/{tool}", *argv[3:]]
+        return ["sh", "-c", 'echo "+ a wrapper says python3" >&2; exec "$@"', "sh", *argv]
+
+    for password in (None, lambda: "x"):
+        with pytest.raises(HostLacks, match=f"^{tool} is not installed there") as caught:
+            agents.started(Machine(tmp_path, without), privileged=True, root=tool, password=password)
+        assert caught.value.command == f"apt-get install {tool}"
+        assert "direct" in caught.value.advice
+
+
+@pytest.mark.parametrize(
+    "script",
+    [
+        "exit 127",
+        "echo 'fatal: unrecognized command '\"'python3 -I -S'\" >&2; exit 128",  # git-shell
+        "exit 126",
+    ],
+)
+def test_a_start_up_that_ends_with_a_number_of_shells_is_no_missing_python(
+    tmp_path: Path, script: str
+) -> None:
+    def ending(argv: list[str]) -> list[str]:
+        return ["sh", "-c", script]
+
+    with pytest.raises(starting.NotBegun) as caught:
+        agents.started(Machine(tmp_path, ending))
+    assert "login shell" in caught.value.advice
 
 
 def test_noise_before_the_first_word_is_passed_over(tmp_path: Path) -> None:

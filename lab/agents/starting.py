@@ -15,6 +15,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from lab.agents import systems
 from lab.agents.bundling import PYTHONS, Bundle, bundle, launcher, one_line
 from lab.errors import AgentRefused, ConnectionLost, HostLacks, LabError
 from lab.stop import Stop
@@ -41,6 +42,8 @@ OWN_CODE = re.compile(
     r"(import binascii;exec\(binascii\.a2b_base64\(')?[A-Za-z0-9+/=]{100,}([A-Za-z0-9+/=]|\\?\s)*('\)\))?"
 )
 """The loader, as sudo and tracebacks repeat it: nobody can read it, and it would hide what they say."""
+FORBIDDING = r"(?i)unrecognized command|forbidden|restricted|not allowed|not permitted"
+"""What shells say that let only some commands be (git-shell, rbash, lshell); they name what they forbid."""
 SHELL_ADVICE = (
     "The login shell, its start-up files (.bashrc, .profile) or a ForceCommand end, or run something else, before the"
     " agent begins. Log in by hand with a command (ssh HOST python3 --version): it has to print a version and nothing"
@@ -78,6 +81,10 @@ class NotBegun(HostLacks):
 
 class _NoPython(HostLacks):
     """There is no Python of this name, or it is too old."""
+
+
+class _NoTool(HostLacks):
+    """sudo or doas is not installed there: no other way with it can do."""
 
 
 class _NeedsTerminal(HostLacks):
@@ -132,6 +139,7 @@ def _plainly(
         except _NoPython as error:
             log.info("%s: %s is not to be had: %s", connection.name, python, error)
             troubles.append(error)
+    troubles[0].command = systems.command(connection, "python3")
     raise troubles[0]
 
 
@@ -160,6 +168,9 @@ def raised(
             begun = _raised(connection, way, known, timeout_s, stop)
         except (PasswordRefused, NotBegun):
             raise
+        except _NoTool as error:
+            error.command = systems.command(connection, root)
+            raise
         except _NeedsTerminal as error:
             if way.terminal:
                 raise
@@ -168,6 +179,8 @@ def raised(
             ways = [_on_terminal(one) for one in (way, *ways)]
         except HostLacks as error:
             if not ways:
+                if isinstance(error, _NoPython):
+                    error.command = systems.command(connection, "python3")
                 error.advice = _in_the_way(root, made, installed, helper) or error.advice
                 raise
             log.info("%s: the next way to root is tried, since: %s", connection.name, error)
@@ -509,11 +522,19 @@ class _Greeting:
     def _ended(self) -> LabError:
         status, said = self._process.exit(5), self._said()
         tool = self._way.tool
+        if tool and status in (126, 127) and re.search(rf"(?m)^env: [^\n]*\b{tool}\b", said):
+            return _NoTool(
+                f"{tool} is not installed there{quoted(said)}",
+                host=self._host,
+                advice=f'Install {tool} there as root and allow this user to use it, or write another `root`: "doas",'
+                ' "sudo", or "direct" with a login as root.',
+            )
         named = r"branchlab: python3|python3: command not found"
-        if not tool and status and "Traceback" not in said:
+        if not tool and status and "Traceback" not in said and not re.search(FORBIDDING, said):
             # cmd.exe, PowerShell and the store's stand-in say it in their own language, and name the program.
             named = r"(?i)\bpy(thon)?3?\b"
-        pythonless = status in (126, 127) or re.search(named, said)
+        # A start-up file may end with these numbers too, and then says nothing of Python.
+        pythonless = (status in (126, 127) and (tool or "py" in self._heard())) or re.search(named, said)
         # Some of what sudo says has its name before it, some has not.
         own = re.search(rf"\b{tool}(-rs)?:", said) or (status == 1 and said and "Traceback" not in said)
         if tool and own and not pythonless:
@@ -523,8 +544,7 @@ class _Greeting:
                 f"the agent needs python3, version 3.8 or newer{quoted(said)}",
                 host=self._host,
                 tried="python3 -I -S" if tool else " -I -S, ".join((*PYTHONS, ""))[:-2],
-                advice="Install python3 on the host (Debian, Ubuntu: apt-get install python3; Windows: from python.org,"
-                " for all users).",
+                advice="Install python3 there, as root (on Windows from python.org, for all users).",
             )
         if lacking := re.search(r"No module named '([\w.]+)'", said):
             return NotBegun(

@@ -63,7 +63,7 @@ def check(
         except Stopped:
             raise
         except LabError as error:
-            found.append(Checked(host.name, False, str(error), error.advice))
+            found.append(Checked(host.name, False, str(error), error.advice, error.command))
     if len(reached) == len(lab.hosts):
         say("")
         found += _line(lab, experiment, stop, known, also)

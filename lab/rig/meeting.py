@@ -139,15 +139,15 @@ def _wrong(error: LabError, last: Step) -> Step:
     """An error as the step at which it came."""
     if isinstance(error, HostKeyRefused):
         if error.offered is None:
-            return Step(KEY, "trouble", _first(error), error.advice)
+            return Step(KEY, "trouble", _first(error), error.cure)
         kind = KEYS.get(error.offered.kind, error.offered.kind)
         return Step(KEY, "warn", f"not known yet, {kind}", "", "key")
     if isinstance(error, AuthenticationRefused):
         if error.unanswered:
             return Step(LOGIN, "warn", "a password is asked for", "", "password")
         again = "password" if isinstance(error, (LoginPasswordRefused, TookTooLong)) else ""
-        return Step(LOGIN, "trouble", _first(error), error.advice, again)
-    return Step(last.what, "trouble", _first(error), error.advice, port=last.port)
+        return Step(LOGIN, "trouble", _first(error), error.cure, again)
+    return Step(last.what, "trouble", _first(error), error.cure, port=last.port)
 
 
 def _first(error: LabError) -> str:
