@@ -138,7 +138,8 @@ class Passwords:
         """The secret of `target`, needed on the host `name`; None if none is known.
 
         Known from before, else from the keyring, else handed over, else a person is asked and may take long.
-        One that was refused is not offered again.
+        One that was refused is not offered again. Raises BadInput for one of more than a line: whoever reads it
+        would take what stands behind the line's end for something else.
         """
         with self._turn:
             key = (kind, target)
@@ -146,6 +147,7 @@ class Passwords:
                 found = self._unasked(kind, target) or self._answer(kind, target, name)
                 if found is None:
                     return None
+                _refuse_lines(found, WORDS[kind].format(target=target))
                 self._known[key] = found
             return self._known[key]
 
@@ -203,7 +205,9 @@ class Passwords:
     def answer(self, question: str) -> str | None:
         """A person's answer to a question of a host, which is not kept; None where nobody is there."""
         with self._turn:
-            return None if self._ask is None else self._ask(question)
+            found = None if self._ask is None else self._ask(question)
+            _refuse_lines(found or "", "the answer")
+            return found
 
     @property
     def accept(self) -> Accept | None:
@@ -251,6 +255,14 @@ class Passwords:
         # Not for every host anew.
         self._keyring_silent = found is None and time.monotonic() - begin > KEYRING_S
         return found
+
+
+def _refuse_lines(secret: str, what: str) -> None:
+    if any(sign in secret for sign in "\n\r\0"):
+        raise BadInput(
+            f"{what} has a line break or a NUL in it, and nothing of it was sent",
+            advice="A password is one line. Look at what was pasted, or at what is stored in the keyring.",
+        )
 
 
 @functools.cache  # a descriptor can be read once, and belongs to the whole process

@@ -504,6 +504,22 @@ def answers(user: users.User, *, wrong: Kind | None = None) -> Passwords:
     return Passwords(ask)
 
 
+@pytest.mark.parametrize("secret", ["a\nb", "a\r", "a\0b"])
+@pytest.mark.parametrize("kind", list(Kind))
+def test_a_secret_of_more_than_a_line_is_refused_and_not_kept(
+    monkeypatch: pytest.MonkeyPatch, kind: Kind, secret: str
+) -> None:
+    monkeypatch.setattr(credentials, "stored", lambda name: None)
+    known = Passwords(lambda question: secret)
+    with pytest.raises(BadInput, match="line break or a NUL") as caught:
+        known.password("me@desk:22", "desk", kind)
+    assert secret not in caught.value.told()
+    with pytest.raises(BadInput):
+        known.answer("Code: ")
+    with known.asking(lambda question: "right"):
+        assert known.password("me@desk:22", "desk", kind) == "right"
+
+
 @lab_only
 @pytest.mark.usefixtures("fresh")
 def test_no_secret_of_any_kind_is_anywhere(

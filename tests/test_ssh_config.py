@@ -14,7 +14,7 @@ import pytest
 
 from lab.errors import BadInput
 from lab.model import Host, Role
-from lab.ssh import config, target
+from lab.ssh import config, target, unreached
 from lab.ssh.target import Target
 
 HOME = Path("~").expanduser()
@@ -160,6 +160,33 @@ def test_what_has_no_effect_is_named_once(resolve: Callable[..., Target]) -> Non
         "StrictHostKeyChecking no (a changed host key is refused all the same)",
         f"VerifyHostKeyDNS {'true' if 'VerifyHostKeyDNS true' in found.unheeded else 'yes'}",
     ]
+
+
+def test_what_does_nothing_here_is_named(resolve: Callable[..., Target]) -> None:
+    lines = {
+        "BatchMode": "yes", "ControlMaster": "auto", "ControlPath": "/tmp/mux", "ControlPersist": "9",
+        "ForwardAgent": "yes",
+        "IPQoS": "cs1", "LocalCommand": "true", "LocalForward": "8080 a:80", "PermitLocalCommand": "yes",
+        "NoHostAuthenticationForLocalhost": "yes", "NumberOfPasswordPrompts": "1", "RekeyLimit": "1G",
+        "RequestTTY": "force", "SessionType": "subsystem", "Tunnel": "yes",
+    }  # fmt: skip
+    found = resolve("".join(f"{name} {value}\n" for name, value in lines.items()))
+    assert {text.split()[0] for text in found.unheeded} == set(
+        lines
+    )  # and no ServerAliveInterval, by BatchMode
+    assert all(text.startswith(unreached.HARMLESS) for text in found.unheeded)
+    assert (found.keep_alive_s, found.silent_s) == (5, 15)
+
+
+def test_known_hosts_that_ssh_has_expanded_already_and_relative_ones(
+    resolve: Callable[..., Target], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = resolve("UserKnownHostsFile /a%%b\nGlobalKnownHostsFile none\n")
+    assert found.known_hosts == (Path("/a%b"),)
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "second").touch()
+    found = resolve("UserKnownHostsFile /first second\nGlobalKnownHostsFile none\n")
+    assert found.known_hosts == (Path("/first"), Path("second"))
 
 
 def test_what_is_wrong_is_bad_input(resolve: Callable[..., Target]) -> None:

@@ -403,6 +403,20 @@ def test_the_password_of_sudo_is_not_taken_for_logging_in(somebody: users.User) 
 
 
 @lab_only
+def test_what_a_server_says_when_it_hangs_up_is_told(tmp_path: Path) -> None:
+    (tmp_path / "banner").write_text("For the staff only.\n")
+    with users.user("PasswordAuthentication yes", f"Banner {tmp_path}/banner") as user:
+        tmp_path.chmod(0o755)
+        subprocess.run(["chage", "-E", "0", user.name], check=True)
+        with pytest.raises(login.AuthenticationRefused) as caught:
+            ssh.connect(user.host())
+        assert "hung up once it had been given the key" in str(caught.value)
+        assert "expired" in str(caught.value)
+        assert "For the staff" not in str(caught.value)
+        assert f"chage -l {user.name}" in caught.value.advice
+
+
+@lab_only
 def test_prompts_of_pam_are_answered_by_the_password() -> None:
     with users.user("KbdInteractiveAuthentication yes", "PubkeyAuthentication no") as user:
         person = Person("wrong", user.password)
@@ -426,10 +440,7 @@ def test_a_key_and_a_password_where_both_are_wanted() -> None:
 
 
 @lab_only
-def test_whoever_thinks_longer_than_the_server_waits_is_not_asked_twice(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(login, "PATIENCE_S", 0.5)
+def test_whoever_thinks_longer_than_the_server_waits_is_not_asked_twice() -> None:
     with users.user("PasswordAuthentication yes", "PubkeyAuthentication no", "LoginGraceTime 2") as user:
         asked: list[str] = []
 

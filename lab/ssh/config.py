@@ -27,29 +27,56 @@ DEEPEST = 16
 """So deep may files include each other, as for ssh."""
 SYSTEM = Path("/etc/ssh/ssh_config")
 UNHEEDED = {
+    "batchmode": "BatchMode",
     "bindinterface": "BindInterface",
     "casignaturealgorithms": "CASignatureAlgorithms",
     "certificatefile": "CertificateFile",
     "compression": "Compression",
     "connectionattempts": "ConnectionAttempts",
+    "controlmaster": "ControlMaster",
+    "controlpath": "ControlPath",
+    "controlpersist": "ControlPersist",
+    "dynamicforward": "DynamicForward",
+    "forwardagent": "ForwardAgent",
     "gssapiauthentication": "GSSAPIAuthentication",
     "hostbasedauthentication": "HostbasedAuthentication",
+    "ipqos": "IPQoS",
     "knownhostscommand": "KnownHostsCommand",
+    "localcommand": "LocalCommand",
+    "localforward": "LocalForward",
+    "nohostauthenticationforlocalhost": "NoHostAuthenticationForLocalhost",
+    "numberofpasswordprompts": "NumberOfPasswordPrompts",
+    "permitlocalcommand": "PermitLocalCommand",
     "pkcs11provider": "PKCS11Provider",
     "proxyusefdpass": "ProxyUseFdpass",
     "pubkeyacceptedalgorithms": "PubkeyAcceptedAlgorithms",
+    "rekeylimit": "RekeyLimit",
     "remotecommand": "RemoteCommand",
+    "remoteforward": "RemoteForward",
+    "requesttty": "RequestTTY",
     "requiredrsasize": "RequiredRSASize",
     "revokedhostkeys": "RevokedHostKeys",
     "securitykeyprovider": "SecurityKeyProvider",
     "sendenv": "SendEnv",
+    "sessiontype": "SessionType",
     "setenv": "SetEnv",
+    "tunnel": "Tunnel",
     "verifyhostkeydns": "VerifyHostKeyDNS",
 }
 """What bears on connecting, or on what is started, and has no effect here, as ssh_config(5) spells it."""
 SHIPPED = frozenset(("gssapiauthentication", "sendenv", "setenv"))
 """Of these, what the system's own file says for every host is not named: distributions write it there."""
-LISTS = frozenset(("identityfile", "certificatefile", "localforward", "remoteforward", "sendenv", "setenv"))
+LISTS = frozenset(
+    (
+        "identityfile",
+        "certificatefile",
+        "dynamicforward",
+        "localforward",
+        "remoteforward",
+        "sendenv",
+        "setenv",
+    )
+)
 """Keywords of which every value counts; of the others the first one does."""
 UNREAD = {"canonicalizehostname": "CanonicalizeHostname", "revokedhostkeys": "RevokedHostKeys"}
 """More that only `ssh` itself can do."""

@@ -17,7 +17,7 @@ from lab.model import Host
 from lab.ssh import certificates, keyfiles
 from lab.ssh.dialogue import Dialogue, Reply
 from lab.ssh.target import Target
-from lab.ssh.wire import CERTIFIED, Wire
+from lab.ssh.wire import CERTIFIED, Wire, plain
 from lab.stop import Stop
 
 DEFAULT_KEYS = ("id_ed25519", "id_ecdsa", "id_rsa")
@@ -30,6 +30,8 @@ TRIES = 3
 """So often a person may answer the same prompt on one connection: accounts are locked after few more."""
 PATIENCE_S = 20.0
 """Whoever takes longer to answer may find that the server has given up meanwhile (LoginGraceTime)."""
+HASTY_S = 2.0
+"""A server that hangs up, having refused nothing, after less of a wait did so for another reason."""
 ONE_TIME = re.compile(
     r"(?i)code|token|otp|one.?time|einmal|verif|pin\b|authenticator|duo|yubi|challenge|respon|factor|unique"
 )
@@ -86,6 +88,8 @@ class Login:
     used: set[str] = field(default_factory=set)
     by: str = "none"
     """The method by which the last step went well."""
+    given: str = ""
+    """What the server was given last, for people."""
     unanswered: bool = False
     dialogue: Dialogue = field(init=False)
 
@@ -93,6 +97,7 @@ class Login:
         """Log in, or raise AuthenticationRefused with all that was tried."""
         self.dialogue = Dialogue(self.wire, self.target.user, max(ANSWER_S, self.target.connect_s), self.stop)
         reply = self.dialogue.none()
+        self.dialogue.banner = b""  # what is said to everybody, before anything was tried
         for _ in range(ROUNDS):
             if reply.word != "no":
                 break
@@ -148,6 +153,7 @@ class Login:
                 return None
             shown = public or keyfiles.Public(key.get_name(), key.asbytes())
             algorithm = self._algorithm(shown.kind)
+            self.given = f"the key {name}"
             answer = self.dialogue.key(
                 algorithm, shown.blob, lambda data: keyfiles.signed(key, data, algorithm)
             )
@@ -276,6 +282,7 @@ class Login:
             why = self.passwords.astray(Kind.LOGIN) or "none is known"
             self.tried.append(f"password: {'the one that was given is wrong' if known else why}")
             return reply
+        self.given = "the password"
         answer = self.dialogue.password(secret)
         self.used.add("password")
         if answer.word == "change":
@@ -306,6 +313,7 @@ class Login:
                 asked.append(text)
                 answers.append(given)
             handed = handed or ("password" in self.used and not before)
+            self.given = "the answers to its questions"
             answer = self.dialogue.answer(answers)
         return self._judged(answer, "keyboard-interactive")
 
@@ -362,7 +370,9 @@ class Login:
     def _refused(self, reply: Reply) -> AuthenticationRefused:
         tried = "; ".join(self.tried) or "no key was found"
         if reply.word == "gone":
-            if self.asked_s > PATIENCE_S:
+            said = plain(self.dialogue.banner).strip()
+            refused = any("refused" in text for text in self.tried)
+            if self.asked_s > PATIENCE_S or (self.asked_s > HASTY_S and not refused and not said):
                 return TookTooLong(
                     f"{self.target} gave up while the answer was waited for", host=self.host.name
                 )
@@ -373,6 +383,16 @@ class Login:
                     tried=tried,
                     advice="Give the passphrase: in a terminal, or in the window; or store it in the keyring; or hand"
                     " it over in BRANCHLAB_KEY_PASSPHRASE_FD (the guide, Connecting).",
+                )
+            if not refused and self.given:
+                return AuthenticationRefused(
+                    f"{self.target} hung up once it had been given {self.given}"
+                    + (f"; it said: {said[-500:]}" if said else ""),
+                    host=self.host.name,
+                    tried=tried,
+                    advice=f"The account {self.target.user} may be locked or expired there (as root: chage -l"
+                    f" {self.target.user}), or not be let in by AllowUsers or PAM: the host's log says why"
+                    " (journalctl -u ssh -u sshd, or /var/log/auth.log).",
                 )
             keys = sum("refused" in text for text in self.tried)
             return AuthenticationRefused(

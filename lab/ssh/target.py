@@ -27,6 +27,8 @@ METHODS = {
     "password": "passwordauthentication",
 }
 """Ways to log in, in the order in which they are tried, and what switches each off."""
+BATCH_S = 300
+"""Debian's ssh has this ServerAliveInterval under `BatchMode yes`, where nobody wrote one."""
 STRICT = {"true": "yes", "false": "no", "off": "no"}
 
 
@@ -172,10 +174,15 @@ def _tokens(name: str, where: str, user: str, port: int, alias: str, jump: str) 
     }
 
 
-def expanded(text: str, tokens: Mapping[str, str]) -> str:
-    """`text` with the tokens of ssh_config(5) in it expanded. Raises ValueError for an unknown one."""
+def expanded(text: str, tokens: Mapping[str, str], *, leniently: bool = False) -> str:
+    """`text` with the tokens of ssh_config(5) in it expanded. Raises ValueError for an unknown one.
+
+    `leniently`, that stays as it is: `ssh -G` has expanded some values already.
+    """
 
     def token(found: re.Match[str]) -> str:
+        if leniently and found[1] not in tokens:
+            return found[0]
         if found[1] not in tokens:
             raise ValueError(f"there is no %{found[1]} in {text!r}")
         return tokens[found[1]]
@@ -183,21 +190,30 @@ def expanded(text: str, tokens: Mapping[str, str]) -> str:
     return re.sub(r"%(.?)", token, text)
 
 
-def _path(text: str, tokens: Mapping[str, str]) -> Path:
-    text = re.sub(r"\$\{(\w+)\}", lambda found: os.environ.get(found[1], ""), expanded(text, tokens))
+def _path(text: str, tokens: Mapping[str, str], *, leniently: bool = False) -> Path:
+    text = expanded(text, tokens, leniently=leniently)
+    text = re.sub(r"\$\{(\w+)\}", lambda found: os.environ.get(found[1], ""), text)
     return Path(text).expanduser()
 
 
 def _files(values: Sequence[str], tokens: Mapping[str, str]) -> list[Path]:
-    """Paths from lists with blanks between them. A piece that begins like no path belongs to the one before."""
+    """Paths from lists with blanks between them; a piece that begins like no path belongs to the one before,
+
+    unless it is a file itself, in the folder where we are, and both together are none.
+    """
     words: list[str] = []
     for value in values:
         for word in value.split(" "):
-            if words and word and not word.startswith(("/", "~", "%", "$", "\\")) and word[1:2] != ":":
+            relative = not word.startswith(("/", "~", "%", "$", "\\")) and word[1:2] != ":"
+            if words and word and relative and not _own_file(words[-1], word):
                 words[-1] += f" {word}"
             elif word:
                 words.append(word)
-    return [_path(word, tokens) for word in words if word.lower() != "none"]
+    return [_path(word, tokens, leniently=True) for word in words if word.lower() != "none"]
+
+
+def _own_file(before: str, word: str) -> bool:
+    return Path(word).is_file() and not Path(f"{before} {word}").expanduser().exists()
 
 
 def _keys(said: Settings, tokens: Mapping[str, str]) -> tuple[Path, ...]:
@@ -237,7 +253,8 @@ def _seconds(text: str, default: float) -> float:
 def _patience(said: Settings) -> tuple[float, float, list[str]]:
     """After how long a silent host is asked, and given up. Longer than usual is not heeded, and named."""
     every = _seconds(said.one("serveraliveinterval"), 0)
-    if not every:
+    by_batch = said.one("batchmode") == "yes" and every == BATCH_S
+    if not every or by_batch:
         return KEEP_ALIVE_S, SILENT_S, []
     limit = every * max(1, int(said.one("serveralivecountmax", "3")))
     slower = [f"ServerAliveInterval {every:g} (a host that is silent for {SILENT_S:g} s is lost)"]

@@ -30,12 +30,27 @@ def suspected(error: HostUnreachable, target: Target) -> HostUnreachable:
 FORBIDDEN = 1
 """SSH_OPEN_ADMINISTRATIVELY_PROHIBITED (RFC 4254, 5.1)."""
 HARMLESS = (
+    "BatchMode",
     "Compression",
+    "Control",
+    "DynamicForward",
+    "ForwardAgent",
+    "IPQoS",
+    "LocalCommand",
+    "LocalForward",
+    "NoHostAuthenticationForLocalhost",
+    "NumberOfPasswordPrompts",
+    "PermitLocalCommand",
+    "RekeyLimit",
     "RemoteCommand",
+    "RemoteForward",
+    "RequestTTY",
     "SendEnv",
     "ServerAliveInterval",
+    "SessionType",
     "SetEnv",
     "StrictHostKeyChecking",
+    "Tunnel",
 )
 """What is not heeded and makes no connection fail."""
 
