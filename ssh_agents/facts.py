@@ -9,7 +9,7 @@ import subprocess
 import sys
 from typing import Any, Dict, List, Optional, Tuple
 
-from ssh_agents import iptables, protocol, tool
+from ssh_agents import files, iptables, protocol, tool
 
 TOOLS: Dict[str, Tuple[str, ...]] = {
     # Else it would make ~/.subversion, and to ask is to change nothing.
@@ -42,15 +42,15 @@ def tell(args: Dict[str, Any], call: protocol.Call) -> Dict[str, Any]:
 
     `counter` is by what bytes can be counted here (nftables, iptables).
 
-    `tools` (default: all of the table) names the programs whose version is asked; `path` (default: the home
-    folder) the place whose disk is looked at, or would be: the nearest folder above it that is there. Refuses a
-    tool that the table lacks.
+    `tools` (default: all of the table) names the programs whose version is asked; `path` (default: where
+    scratch folders are made) the place whose disk is looked at, or would be: the nearest folder above it that
+    is there. Refuses a tool that the table lacks.
     """
     names = protocol.need_strings(args, "tools", sorted(TOOLS))
     unknown = [name for name in names if name not in TOOLS]
     if unknown:
         raise protocol.Refused("bad-request", "no such tool in the table: %s" % ", ".join(unknown))
-    path = protocol.need(args, "path", str, os.path.expanduser("~"))
+    path = protocol.need(args, "path", str, files.place())
     return {
         "windows": os.name == "nt",
         "os": system_name(_text("/etc/os-release") or _text("/usr/lib/os-release")) or platform.platform(),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import socket
 import subprocess
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -140,6 +141,12 @@ def test_a_tool_that_is_absent_or_hangs_is_null(tmp_path, monkeypatch) -> None: 
         path.chmod(0o755)
     told = facts.tell({"tools": ["git", "svn", "nft", "tc"]}, CALL)
     assert told["tools"] == {"git": None, "svn": "1.14", "nft": None, "tc": "there, but silent"}
+
+
+def test_the_disk_is_that_of_scratch_folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    assert facts.tell({"tools": []}, CALL)["disk"]["path"] == str(tmp_path.resolve())
+    assert facts.tell({"tools": [], "path": "/proc/self"}, CALL)["disk"]["fs"] == "proc"
 
 
 def test_by_what_bytes_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:

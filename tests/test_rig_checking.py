@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
@@ -170,6 +171,35 @@ def test_a_server_that_cannot_be_changed_can_hold_no_line(role: Role) -> None:
     assert 'root = "sudo"' in missing.advice
 
 
+@pytest.mark.parametrize(
+    ("facts", "may"),
+    [({"uid": 1000}, False), ({"uid": 0}, True), ({"uid": 1000, "capabilities": True}, True)],
+)
+def test_whether_a_login_has_the_rights_is_looked_at(facts: Args, may: bool) -> None:
+    one = connected("host", Role.CLIENT, verbs(), facts={**FACTS, "user": "anna", "tools": ALL, **facts})
+    found = list(checking._host(one, Lab(name="office", hosts=(one.host,))))
+    assert [item.text for item in found if "logging in" in item.text] == [
+        "may do as root what a run needs, by logging in with the rights"
+    ] * may
+    troubles = [(item.text, item.advice) for item in found if not item.ok]
+    assert len(troubles) == (not may)
+    if not may:
+        assert "anna may change nothing here" in troubles[0][0]
+        assert 'root = "sudo"' in troubles[0][1]
+
+
+def test_one_item_that_cannot_be_had_leaves_the_others() -> None:
+    def refused(args: Args) -> Args:
+        raise AgentRefused("no packages for you", kind="denied", host="host")
+
+    one = connected("host", Role.CLIENT, {**verbs(), "packages.look": refused}, facts={**FACTS, "tools": ALL})
+    found = list(checking._host(one, Lab(name="office", hosts=(one.host,))))
+    (trouble,) = (item for item in found if not item.ok)
+    assert trouble.text == "no packages for you"
+    assert "sudo" in trouble.advice
+    assert any(item.text.startswith("clock") for item in found)
+
+
 def test_what_the_ssh_configuration_says_without_effect_is_named_once() -> None:
     one = connected("host", Role.CLIENT, verbs(), facts={**FACTS, "tools": ALL})
     lab = Lab(name="office", hosts=(one.host,))
@@ -264,6 +294,34 @@ def test_a_host_out_of_reach_is_one_line_among_the_others(lab: Embedded) -> None
     assert missing.host == "desk-9"
     assert missing.advice
     assert {"server", "proxy", "client"} < {one.host for one in found}
+    # What is between those that are there is told, and what cannot be is named.
+    texts = [one.text for one in found]
+    assert any(text.startswith("reaches ") for text in texts)
+    assert any("sees this host as" in text for text in texts)
+    (left_out,) = (one for one in found if one.text.startswith("not looked at, since desk-9 could not be"))
+    assert left_out.grade == "warn"
+    found = machines.check(replace(lab.lab, hosts=(*lab.lab.hosts, gone)), experiment())
+    assert any(one.text.startswith("port ") for one in found)
+
+
+@pytest.mark.lab
+def test_without_tc_the_line_alone_is_not_looked_at(lab: Embedded) -> None:
+    tc = shutil.which("tc", path="/usr/sbin:/usr/bin:/sbin")
+    real_runs.on(lab.folder, "server", f"mount --bind /dev/null {tc}")
+    try:
+        found = machines.check(lab.lab, experiment(lines=(LINE,)))
+    finally:
+        real_runs.on(lab.folder, "server", f"umount {tc}")
+    troubles = [one for one in found if not one.ok]
+    assert [one.text for one in troubles] == [
+        "tc (iproute2) is missing",
+        "whether the line can be limited was not looked at, since tc is missing",
+    ]
+    assert all(one.advice for one in troubles)
+    texts = [one.text for one in found]
+    for item in ("reaches ", "port ", "server sees this host as"):
+        assert any(text.startswith(item) for text in texts), item
+    assert any(text.startswith("cache (apache-disk)") for text in texts)
 
 
 @pytest.mark.lab

@@ -15,7 +15,7 @@ from lab import recipes, vcs
 from lab.errors import BadInput, HostTrouble, TrialFailed
 from lab.events import DataMeasured, HostChanged, Noted, ToolMeasured
 from lab.model import AS_IT_IS, DISABLED, Cache, Change, Experiment, ProxyState, Role, Treatment, Trial
-from lab.rig import services
+from lab.rig import services, workplace
 from lab.rig.hosts import Connected
 from lab.rig.logs import LogCount
 from lab.rig.peers import Seen
@@ -560,3 +560,8 @@ def test_a_name_must_mean_the_server_for_every_office_host(seen: dict[str, list[
     assert str(caught.value).startswith(told)
     assert "198.51.100.1" in str(caught.value)
     assert machine.ran == []
+
+
+def test_a_full_disk_is_told_by_its_name() -> None:
+    assert "TMPDIR" in workplace._full("svn: E000028: Can't write: No space left on device")
+    assert workplace._full("svn: E170013: Unable to connect") == ""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ipaddress
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 from urllib.parse import urlsplit
@@ -13,7 +13,7 @@ from lab.credentials import Passwords
 from lab.errors import AgentRefused, ConnectionLost, HostTrouble, HostUnreachable, LabError, Stopped
 from lab.model import Experiment, Host, Lab, Role
 from lab.rig import host_checks, peers, scratch, services
-from lab.rig.host_checks import Checked
+from lab.rig.host_checks import RIGHTS, Checked, told
 from lab.rig.hosts import Connected, connected, in_role, only, owner
 from lab.rig.line import HeldLine
 from lab.rig.meter import Meter
@@ -58,15 +58,16 @@ def check(
         alone = Lab(name=lab.name, hosts=(host,))
         try:
             with connected(alone, stop, lease_s=None, passwords=known) as (one,):
-                found += _host(one, lab)
                 reached.append(one)
+                found += _host(one, lab)
         except Stopped:
             raise
         except LabError as error:
             found.append(Checked(host.name, False, str(error), error.advice, error.command))
-    if len(reached) == len(lab.hosts):
+    if reached:
         say("")
-        found += _line(lab, experiment, stop, known, also)
+        there = {one.name for one in reached}
+        found += told(_between(lab, there, experiment, stop, known, also), lab.name)
     return tuple(found)
 
 
@@ -91,12 +92,24 @@ def _host(one: Connected, lab: Lab) -> Iterator[Checked]:
         )
     elif one.root is None:
         yield from _without_root(one, lab)
+    elif _rightless(one):
+        yield Checked(
+            one.name, False, f'root = "direct", and {one.facts.get("user")} may change nothing here', RIGHTS
+        )
     else:
         how = {"direct": "by logging in with the rights"}.get(one.host.root, f"by {one.host.root}")
         yield Checked(one.name, True, f"may do as root what a run needs, {how}")
         if one.root.notice:
             yield Checked(one.name, True, one.root.notice)
     yield from _left(one)
+
+
+def _rightless(one: Connected) -> bool:
+    """True where logging in was to be enough, and gives neither root nor CAP_NET_ADMIN."""
+    facts = one.facts
+    if one.host.root != "direct" or facts.get("windows"):
+        return False
+    return facts.get("uid", 0) != 0 and not facts.get("capabilities")
 
 
 def refuse_held(one: Connected) -> None:
@@ -223,60 +236,109 @@ def news(experiment: Experiment, found: Iterable[Checked], said: Sequence[Checke
             yield replace(one, text=f"{experiment.name}: {one.text}")
 
 
-def _line(
+def _between(
     lab: Lab,
+    there: Collection[str],
     experiment: Experiment | None,
     stop: Stop,
     passwords: Passwords,
     also: Sequence[Experiment] = (),
 ) -> Iterator[Checked]:
-    try:
-        with connected(lab, stop, lease_s=None, passwords=passwords) as hosts:
-            for one in hosts:
-                yield from host_checks.routes(one, hosts)
+    """What is between the hosts that are `there`; what cannot be told without the others is named as not looked at."""
+    away = [host for host in lab.hosts if host.name not in there]
+    present = replace(lab, hosts=tuple(host for host in lab.hosts if host.name in there))
+    with connected(present, stop, lease_s=None, passwords=passwords) as hosts:
+        for one in hosts:
+            yield from told(host_checks.routes(one, hosts), one.name)
+        seen = peers.look(hosts, stop)
+        for found in peers.told(seen, hosts, lab.place):
+            yield Checked(found.host, found.ok, found.text, found.advice)
+        if not away:
             # What can be agreed to is asked before a run, and is no reason against one.
             line = HeldLine(hosts, replace=True, place=lab.place)
-            for name, word in line.checks(stop).items():
-                what = line.what(name)
-                yield Checked(
-                    name,
-                    not word["refuse"],
-                    str(word["refuse"] or f"{what} can be limited on {word['device']}{_means(word)}"),
-                    line.advice(word) if word["refuse"] else "",
-                )
-            seen = peers.look(hosts, stop)
-            for found in peers.told(seen, hosts, line.place):
-                yield Checked(found.host, found.ok, found.text, found.advice)
+            ready = not (lacking := _without_tc(line))
+            yield from told(_limited(line, stop) if ready else lacking, lab.name)
             for text in Meter(hosts, peers.hidden(seen, hosts)).notes():
                 yield Checked(lab.name, True, text, COUNTING_ADVICE)
-            if experiment is not None:
-                said = list(_wanted(experiment, hosts, line, seen, stop))
-                yield from said
-                for other in also:
-                    more = _wanted(other, hosts, line, seen, stop)
-                    yield from news(other, more, said)
-    except Stopped:
-        raise
-    except LabError as error:
-        yield Checked(error.host or lab.name, False, str(error), error.advice)
+            yield from told(
+                _all_wanted(experiment, also, hosts, line if ready else None, seen, stop), lab.name
+            )
+            return
+        names = ", ".join(host.name for host in away)
+        left_out = ["the line", "what can be counted"]
+        if experiment is not None and present.having(Role.SERVER):
+            yield from told(_ports(experiment, hosts, seen), lab.name)
+        elif experiment is not None:
+            left_out.append("ports")
+        if experiment is not None and present.having(Role.SERVER) and present.having(Role.CLIENT):
+            yield from told(_services(experiment, hosts), lab.name)
+        elif experiment is not None:
+            left_out.append("repository and proxy")
+        text = f"not looked at, since {names} could not be: {', '.join(left_out)}"
+        yield Checked(lab.name, True, text, "Cure what is told of that host, and check again.")
+
+
+def _without_tc(line: HeldLine) -> list[Checked]:
+    """Of holders of the line that lack tc, that nothing more was asked of them."""
+    return [
+        Checked(
+            one.name,
+            False,
+            f"whether {line.what(one.name)} can be limited was not looked at, since tc is missing",
+            "Install tc, as told above, and check again.",
+        )
+        for one in line.holders
+        if "tc" in one.facts.get("tools", {}) and one.facts["tools"]["tc"] is None
+    ]
+
+
+def _limited(line: HeldLine, stop: Stop) -> Iterator[Checked]:
+    """Whether each holder can hold the line, and with what."""
+    for name, word in line.checks(stop).items():
+        what = line.what(name)
+        yield Checked(
+            name,
+            not word["refuse"],
+            str(word["refuse"] or f"{what} can be limited on {word['device']}{_means(word)}"),
+            line.advice(word) if word["refuse"] else "",
+        )
+
+
+def _all_wanted(
+    experiment: Experiment | None,
+    also: Sequence[Experiment],
+    hosts: Sequence[Connected],
+    line: HeldLine | None,
+    seen: Sequence[peers.Seen],
+    stop: Stop,
+) -> Iterator[Checked]:
+    if experiment is None:
+        return
+    said = list(_wanted(experiment, hosts, line, seen, stop))
+    yield from said
+    for other in also:
+        yield from news(other, _wanted(other, hosts, line, seen, stop), said)
 
 
 def _wanted(
     experiment: Experiment,
     hosts: Sequence[Connected],
-    line: HeldLine,
+    line: HeldLine | None,
     seen: Sequence[peers.Seen],
     stop: Stop,
 ) -> Iterator[Checked]:
     """What this experiment needs beside its hosts: ports, its lines, services of the user's own."""
-    try:
-        yield from _ports(experiment, hosts, seen)
-        line.refuse(experiment.lines, stop)
-        yield from _services(experiment, hosts)
-    except Stopped:
-        raise
-    except LabError as error:
-        yield Checked(error.host or hosts[0].name, False, str(error), error.advice)
+    name = hosts[0].name
+    yield from told(_ports(experiment, hosts, seen), name)
+    if line is not None:
+        yield from told(_refused(line, experiment, stop), name)
+    yield from told(_services(experiment, hosts), name)
+
+
+def _refused(line: HeldLine, experiment: Experiment, stop: Stop) -> Iterator[Checked]:
+    """Nothing. Raises what keeps one of the experiment's lines from being made."""
+    line.refuse(experiment.lines, stop)
+    yield from ()
 
 
 def _means(word: Mapping[str, Any]) -> str:

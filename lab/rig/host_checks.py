@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import shlex
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
 from lab import units
 from lab.agents import Agent
-from lab.errors import AgentRefused
+from lab.errors import AgentRefused, LabError, Stopped
 from lab.model import Lab
 from lab.rig.hosts import Connected
 from lab.rig.provisioning import needs
@@ -70,11 +70,23 @@ def host(one: Connected, lab: Lab) -> Iterator[Checked]:
         f"{facts.get('os')}, kernel {facts.get('kernel')}, {facts.get('cpus')} processors,"
         f" Python {facts.get('python')}",
     )
-    yield from _programs(one, lab)
-    yield from _disk(one)
-    yield from _clock(one)
-    yield from _network(one)
-    yield from _load(one)
+    for item in (_programs(one, lab), _disk(one), _clock(one), _network(one), _load(one)):
+        yield from told(item, one.name)
+
+
+RIGHTS = 'Write root = "sudo" (or "doas") for this host, or log in as root.'
+
+
+def told(items: Iterable[Checked], name: str) -> Iterator[Checked]:
+    """These items; what keeps one of them from being had is told in its place. `name` where no host is known."""
+    try:
+        yield from items
+    except Stopped:
+        raise
+    except LabError as error:
+        denied = isinstance(error, AgentRefused) and error.kind == "denied"
+        advice = error.advice or (RIGHTS if denied else "")
+        yield Checked(error.host or name, False, str(error), advice, error.command)
 
 
 def _programs(one: Connected, lab: Lab) -> Iterator[Checked]:
@@ -97,7 +109,7 @@ def _programs(one: Connected, lab: Lab) -> Iterator[Checked]:
 
 
 def _disk(one: Connected) -> Iterator[Checked]:
-    """The disk of the home, where working copies are, and others on which a cache or services are."""
+    """The disk of the scratch folders, where working copies are, and others on which a cache or services are."""
     disks = [one.facts.get("disk") or {}]
     cache = one.host.cache
     for folder in (cache.folder if cache is not None else None, one.host.services):

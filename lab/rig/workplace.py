@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import re
 import secrets
 import statistics
 from collections.abc import Iterator, Sequence
@@ -38,6 +39,16 @@ def origin(url: str, root: str = "") -> str:
     path = parts.path.strip("/")
     path = path if root else path.split("/")[0]
     return f"{parts.scheme}://{parts.hostname}:{places.port(url)}/{path}{'/' if path else ''}"
+
+
+def _full(said: str) -> str:
+    """What to do where a program says that a disk, or the share of it that a user may have, is full."""
+    if not re.search(r"(?i)no space left on device|disk quota exceeded|not enough space on the disk", said):
+        return ""
+    return (
+        "Make room on that host where scratch folders are made (TMPDIR or /tmp there), or let TMPDIR name a larger"
+        " disk; branchlab check tells how much is free."
+    )
 
 
 class Workplace:
@@ -428,6 +439,7 @@ class Workplace:
                 f"an untimed step ended with exit status {word['exit']}: {word['tail'].strip()[-400:]}",
                 host=one.name,
                 tried=str(command),
+                advice=_full(word["tail"]),
             )
 
     def _proxy(self) -> tuple[str, int]:
