@@ -117,6 +117,59 @@ class HostKeyDialog(Dialog):
         self.accept()
 
 
+class ChangedKeyDialog(Dialog):
+    """A host whose key is another than the known one: both shown; trust only after its name was typed."""
+
+    def __init__(self, look: Look, offered: Offered, window: QWidget) -> None:
+        super().__init__(
+            look,
+            window,
+            f"The key of {offered.host} has changed",
+            "Another machine may be answering in its place, or the host was set up anew.",
+            grade="trouble",
+        )
+        self._offered = offered
+        self.body.addWidget(self._facts(look))
+        _, file = _KINDS.get(offered.kind, (offered.kind, offered.kind.removeprefix("ssh-")))
+        where = f"At {offered.host} itself, or over a connection that you already trust, this says which is right:"
+        self.body.addWidget(Label(look, where, 13, wrap=True))
+        self.command = Code(look, f"ssh-keygen -lf /etc/ssh/ssh_host_{file}_key.pub", "the command")
+        self.body.addWidget(self.command)
+        said = f"To trust the new key, type the host's name: {offered.host}"
+        self.body.addWidget(Label(look, said, 12, 600, "text2", wrap=True))
+        self.field = QLineEdit()
+        self.field.setFixedHeight(32)
+        self.field.setAccessibleName(f"The name of the host, {offered.host}")
+        self.body.addWidget(self.field)
+        self.refuse = self.button("Do not connect", "filled")
+        self.trust = self.button(f"Trust {_short(offered.host)}")
+        self.refuse.setDefault(True)
+        self.trust.setEnabled(False)
+        self.refuse.clicked.connect(self.reject)
+        self.trust.clicked.connect(self._trust)
+        self.field.textChanged.connect(self._typed)
+        self.refuse.setFocus(Qt.FocusReason.TabFocusReason)
+
+    def _facts(self, look: Look) -> QFrame:
+        box = QFrame()
+        box.setObjectName("facts")
+        layout = column(box, margins=(16, 12, 16, 12), spacing=5)
+        shown = f"{self._offered.kind} {self._offered.fingerprint}"
+        for name, keys in (("Known", self._offered.known.split(", ")), ("Shown now", [shown])):
+            for key in keys:
+                kind, _, print_ = key.rpartition(" ")
+                layout.addWidget(Label(look, f"{name}: {_KINDS.get(kind, (kind,))[0]}", 12, 600, "text2"))
+                layout.addWidget(Groups(look, print_))
+        return box
+
+    def _typed(self, text: str) -> None:
+        self.trust.setEnabled(text.strip() == self._offered.host)
+
+    def _trust(self) -> None:
+        self.answer = True
+        self.accept()
+
+
 class Groups(QWidget):
     """A fingerprint in groups of four, every other one on a ground of its own."""
 

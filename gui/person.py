@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from gui.host_key import HostKeyDialog
+from gui.host_key import ChangedKeyDialog, HostKeyDialog
 from gui.password import NotRememberedDialog, PasswordDialog, is_secret
 from gui.questions import Questions
 from gui.theme.look import Look
@@ -23,7 +23,7 @@ class Somebody(Protocol):
         """The answer; None if there is none."""
 
     def trusts(self, offered: Offered) -> bool:
-        """True if an unknown host's key is the right one."""
+        """True if this key, which is not known, is the right one."""
 
     def not_remembered(self, what: str) -> None:
         """Hear that the keyring did not take this secret."""
@@ -48,12 +48,9 @@ class Person:
         return answer if isinstance(answer, str) else None
 
     def trusts(self, offered: Offered) -> bool:
-        """True if the person trusts the key. A changed one (`known` is not empty) is refused unasked."""
-        if offered.known:
-            return False
-        return (
-            self._questions.ask(lambda window: HostKeyDialog(self._look, offered, window), self._stop) is True
-        )
+        """True if the person trusts the key, be it unknown or another than the one known."""
+        kind = ChangedKeyDialog if offered.known else HostKeyDialog
+        return self._questions.ask(lambda window: kind(self._look, offered, window), self._stop) is True
 
     def not_remembered(self, what: str) -> None:
         """Say so, and wait until it was read."""

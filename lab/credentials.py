@@ -97,10 +97,10 @@ class Taken:
 
 @dataclass(frozen=True, slots=True)
 class Offered:
-    """A key that an unknown host showed, for a person to accept or not.
+    """A key that an unknown host showed, or a known one a new one, for a person to accept or not.
 
     `host` is its name in the profile, `target` is USER@ADDRESS:PORT, `kind` the key's type as in known_hosts,
-    `fingerprint` as OpenSSH prints it. `known` is empty: a host with a known key that shows another is refused.
+    `fingerprint` as OpenSSH prints it. `known` has its known keys, `KIND FINGERPRINT, …`, where it shows another.
     """
 
     host: str

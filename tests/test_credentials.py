@@ -659,9 +659,8 @@ def test_at_the_terminal_a_key_is_accepted_and_passwords_are_typed(user: users.U
     assert kept == f"[127.0.0.1]:{user.server.port} {user.server.host_key()}\n"
 
 
-@lab_only
-def test_at_the_terminal_anything_but_yes_is_no(user: users.User, tmp_path: Path) -> None:
-    lab = Lab(name="x", hosts=(replace(user.host("none", host_key=None), name="desk"),))
+def checked_at_a_terminal(lab: Lab, tmp_path: Path, answer: bytes) -> tuple[int, str]:
+    """`branchlab check` of a lab of one host, its questions answered so: how it ended, and all that was seen."""
     path = tmp_path / "profile.toml"
     path.write_text(
         f'schema = 1\nname = "x"\n[hosts.desk]\nrole = "client"\nssh = "{lab.hosts[0].ssh}"\n'
@@ -680,9 +679,40 @@ def test_at_the_terminal_anything_but_yes_is_no(user: users.User, tmp_path: Path
         while piece := os.read(terminal, 1000):
             seen += piece.decode()
             if seen.endswith("[no]: "):
-                os.write(terminal, b"y\n")
+                os.write(terminal, answer)
     os.close(terminal)
-    assert process.wait(60) == 3, seen
+    return process.wait(60), seen
+
+
+@pytest.mark.parametrize("typed", ["yes", "desk"])
+@lab_only
+def test_at_the_terminal_a_changed_key_is_trusted_only_by_the_hosts_name(
+    user: users.User, tmp_path: Path, typed: str
+) -> None:
+    lab = Lab(name="x", hosts=(replace(user.host("none", host_key=None), name="desk"),))
+    other = tmp_path / "other"
+    subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", other], check=True)
+    line = f"[127.0.0.1]:{user.server.port} {' '.join(Path(f'{other}.pub').read_text().split()[:2])}\n"
+    (tmp_path / "data").mkdir()
+    (tmp_path / "data" / "known_hosts").write_text(line)
+    status, seen = checked_at_a_terminal(lab, tmp_path, f"{typed}\n".encode())
+    question = seen.partition("To trust the new key")[0]
+    assert question.count("SHA256:") == 2, seen
+    kept = (tmp_path / "data" / "known_hosts").read_text()
+    if typed == "desk":
+        assert kept == f"[127.0.0.1]:{user.server.port} {user.server.host_key()}\n"
+        assert "another machine may be answering" not in seen.partition("To trust")[2]
+    else:
+        assert kept == line
+        assert seen.partition("To trust")[2].count("SHA256:") >= 2
+        assert status == 3
+
+
+@lab_only
+def test_at_the_terminal_anything_but_yes_is_no(user: users.User, tmp_path: Path) -> None:
+    lab = Lab(name="x", hosts=(replace(user.host("none", host_key=None), name="desk"),))
+    status, seen = checked_at_a_terminal(lab, tmp_path, b"y\n")
+    assert status == 3, seen
     assert "is not known: ssh-ed25519 SHA256:" in seen
     assert "ssh-keyscan" in seen.replace("\r\n", " ")
     assert not (tmp_path / "data" / "known_hosts").exists()

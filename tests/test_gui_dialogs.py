@@ -20,7 +20,7 @@ from gui.agreement import AgreementDialog
 from gui.dialogs import WIDTH
 from gui.doable import doable
 from gui.found import TakenBack
-from gui.host_key import HostKeyDialog, compared
+from gui.host_key import ChangedKeyDialog, Groups, HostKeyDialog, compared
 from gui.main_window import MainWindow
 from gui.password import PasswordDialog
 from gui.run.output import ACCOUNT
@@ -280,6 +280,25 @@ def test_the_fingerprint_is_copied_without_gaps_and_the_command_as_it_is(made: M
     dialog.command.copy.click()
     assert QGuiApplication.clipboard().text() == "ssh-keygen -lf /etc/ssh/ssh_host_ecdsa_key.pub"
     dialog.deleteLater()
+
+
+OLD = "SHA256:" + "o" * 43
+
+
+def test_a_changed_key_shows_both_and_is_trusted_only_after_the_name_was_typed(made: Made) -> None:
+    window = made()
+    dialog = ChangedKeyDialog(window._look, offered(known=f"ssh-rsa {OLD}"), window)
+    shown = [one.accessibleName() for one in dialog.findChildren(Groups)]
+    assert shown == [f"Fingerprint {OLD}", f"Fingerprint {KEY}"]
+    assert dialog.refuse.property("kind") == "filled"
+    assert dialog.refuse.isDefault()
+    for text, may in (("", False), ("desk", False), ("desk-3", True), ("desk-33", False)):
+        dialog.field.setText(text)
+        assert dialog.trust.isEnabled() is may
+    dialog.field.setText("desk-3")
+    assert not dialog.trust.isDefault()  # Enter never trusts it
+    dialog.trust.click()
+    assert dialog.answer is True
 
 
 # the account ----------------------------------------------------------------------------------------------------

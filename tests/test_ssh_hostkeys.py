@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import multiprocessing
 import subprocess
 from collections.abc import Iterator
@@ -85,19 +86,58 @@ def test_an_unknown_key_is_asked_about_once_and_kept_apart(
     assert found.returncode == 0, "OpenSSH reads it too"
 
 
+def other_key(folder: Path, server: sshd.Sshd) -> tuple[str, str]:
+    """A line of known_hosts with a key that the server does not have, and its fingerprint."""
+    subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", folder / "other"], check=True)
+    kind, key = (folder / "other.pub").read_text().split()[:2]
+    return (
+        f"[127.0.0.1]:{server.port} {kind} {key}\n",
+        f"{kind} {hostkeys.fingerprint(base64.b64decode(key))}",
+    )
+
+
 @lab_only
-def test_a_changed_key_never_asks(server: sshd.Sshd, tmp_path: Path, own: Path) -> None:
-    subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", tmp_path / "other"], check=True)
-    other = " ".join((tmp_path / "other.pub").read_text().split()[:2])
+def test_a_changed_key_is_refused_with_both_fingerprints(
+    server: sshd.Sshd, tmp_path: Path, own: Path
+) -> None:
+    line, print_ = other_key(tmp_path, server)
     own.parent.mkdir()
-    own.write_text(f"[127.0.0.1]:{server.port} {other}")
-    for policy in ("ask", "accept-new", "no"):
+    own.write_text(line)
+    asked: list[Offered] = []
+    for policy, accept in (
+        ("ask", lambda offered: bool(asked.append(offered))),
+        ("ask", None),
+        ("accept-new", None),
+        ("no", None),
+        ("yes", refuses),
+    ):
         config = configured(tmp_path, server, f"StrictHostKeyChecking {policy}")
         with pytest.raises(HostKeyRefused, match="another machine may be answering") as caught:
-            ssh.connect(server.host(ssh="bench", host_key=None), config=config, accept=refuses)
+            ssh.connect(server.host(ssh="bench", host_key=None), config=config, accept=accept)
         assert str(caught.value).count("SHA256:") == 2
         assert f"ssh-keygen -f {own} -R '[127.0.0.1]:{server.port}'" in caught.value.advice
-    assert own.read_text().count("\n") == 0
+    with pytest.raises(HostKeyRefused):  # what the profile pins is changed there and nowhere else
+        ssh.connect(server.host(host_key=" ".join(line.split()[1:])), accept=refuses)
+    assert [one.known for one in asked] == [print_]
+    assert own.read_text() == line
+
+
+@lab_only
+def test_a_changed_key_that_a_person_trusts_takes_the_place_of_the_old_one(
+    server: sshd.Sshd, tmp_path: Path, own: Path
+) -> None:
+    line, print_ = other_key(tmp_path, server)
+    own.parent.mkdir()
+    own.write_text(f"# mine\nelsewhere {line.split(' ', 1)[1]}{line}")
+    (tmp_path / "users").write_text(line)
+    asked: list[Offered] = []
+    host, config = server.host(ssh="bench", host_key=None), configured(tmp_path, server)
+    ssh.connect(host, config=config, accept=lambda offered: asked.append(offered) is None).close()
+    assert [(one.known, one.fingerprint != print_) for one in asked] == [(print_, True)]
+    key = server.host_key()
+    assert own.read_text() == (f"# mine\nelsewhere {line.split(' ', 1)[1]}[127.0.0.1]:{server.port} {key}\n")
+    assert (tmp_path / "users").read_text() == line, "the user's own file is never written"
+    ssh.connect(host, config=config, accept=refuses).close()
 
 
 @lab_only
@@ -324,7 +364,7 @@ def test_a_key_of_another_port_may_match_and_never_says_that_it_changed(
         ssh.connect(host, config=config, accept=refuses)
     (tmp_path / "users").write_text(f"127.0.0.1 {own}\n[127.0.0.1]:{server.port} {other}\n")
     with pytest.raises(HostKeyRefused, match="another machine may be answering"):
-        ssh.connect(host, config=config, accept=refuses)
+        ssh.connect(host, config=config, accept=no)
 
 
 @lab_only

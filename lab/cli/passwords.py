@@ -112,7 +112,9 @@ def _ask(question: str) -> str | None:
 
 
 def _accepted(offered: Offered) -> bool:
-    """Whether a person typed `yes`; anything else is no."""
+    """Whether a person typed `yes`, of a key that changed the host's name; anything else is no."""
+    if offered.known:
+        return _changed(offered)
     click.echo(
         f"The key of {offered.host} ({offered.target}) is not known here:\n"
         f"  {offered.kind} {offered.fingerprint}\n"
@@ -121,3 +123,19 @@ def _accepted(offered: Offered) -> bool:
     )
     click.echo("Is it the same? Type yes to accept it and keep it [no]: ", err=True, nl=False)
     return sys.stdin.readline().strip().lower() == "yes"
+
+
+def _changed(offered: Offered) -> bool:
+    known = "\n".join(f"  known  {one}" for one in offered.known.split(", "))
+    click.echo(
+        plain(
+            f"The key of {offered.host} ({offered.target}) is not the one that is known: another machine may be"
+            f" answering.\n{known}\n  shown  {offered.kind} {offered.fingerprint}\n"
+            "Only if the host was set up anew, and it says the same itself: ssh-keygen -lf /etc/ssh/ssh_host_*_key.pub"
+        ),
+        err=True,
+    )
+    click.echo(
+        plain(f"To trust the new key, type the host's name, {offered.host} [no]: "), err=True, nl=False
+    )
+    return sys.stdin.readline().strip() == offered.host

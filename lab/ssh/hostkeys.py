@@ -185,7 +185,7 @@ def verify(
     """Raise HostKeyRefused unless the key that the host showed is known, certified, or accepted now.
 
     An unknown key is accepted by a person (`accept`), or by the user's own `StrictHostKeyChecking`. A changed
-    one never is.
+    one only by a person, who is shown what was known; one that the profile pins by nobody.
     """
     kind, blob = shown.get_name(), shown.asbytes()
     certificate = getattr(shown, "public_blob", None)
@@ -216,9 +216,13 @@ def verify(
             advice="Let whoever runs that authority certify the host anew"
             " (ssh-keygen -L -f FILE shows what a certificate says).",
         )
-    if keys.keys:
-        raise _changed(host, target, kind, print_, keys)
     offered = Offered(host.name, str(target), kind, fingerprint(blob))
+    if keys.keys:
+        asking = target.strict != "yes" and not host.host_key and accept is not None
+        if asking and accept is not None and accept(replace(offered, known=_told(keys))):
+            remember(target, kind, blob, instead=True)
+            return
+        raise _changed(host, target, kind, print_, keys)
     if target.strict in ("no", "accept-new") and not host.host_key:
         log.warning("%s: its key %s is accepted, since StrictHostKeyChecking says so", target, print_)
         if target.remembers:
@@ -255,22 +259,24 @@ def _unknown(host: Host, target: Target, kind: str, blob: bytes, keys: KnownKeys
 
 
 def _changed(host: Host, target: Target, kind: str, shown: str, keys: KnownKeys) -> HostKeyRefused:
-    others = ", ".join(
-        sorted(f"{known_kind} {fingerprint(known_key)}" for known_kind, known_key in keys.keys)
-    )
     out = [
         f"ssh-keygen -f {shlex.quote(file)} -R '{target.known_as}'"
         for file in keys.files
         if _mentions(Path(file), target.known_as)
     ]
     return HostKeyRefused(
-        f"the key of {target} is {shown}, and known is {others}: another machine may be answering",
+        f"the key of {target} is {shown}, and known is {_told(keys)}: another machine may be answering",
         host=host.name,
         tried=", ".join(keys.files) or "the profile's host_key",
         advice=f"On the host itself, `ssh-keygen -lf {_key_file(kind)}` shows which is right. If the host was"
         f" set up anew, take the old line out ({'; '.join(out) or 'host_key in the profile'}) and store the new"
         " one.",
     )
+
+
+def _told(keys: KnownKeys) -> str:
+    """The known keys, for people."""
+    return ", ".join(sorted(f"{kind} {fingerprint(key)}" for kind, key in keys.keys))
 
 
 def _mentions(path: Path, name: str) -> bool:
@@ -281,8 +287,11 @@ def _mentions(path: Path, name: str) -> bool:
     return any(True for _ in _entries(text, name, str(path)))
 
 
-def remember(target: Target, kind: str, key: bytes) -> None:
-    """Write a key into BranchLab's own known_hosts, whole or not at all. Raises HostTrouble."""
+def remember(target: Target, kind: str, key: bytes, *, instead: bool = False) -> None:
+    """Write a key into BranchLab's own known_hosts, whole or not at all. Raises HostTrouble.
+
+    `instead` of what that file has for this host. The user's own files are left as they are.
+    """
     path, name = own_file(), target.known_as if not target.path else target.name
     line = f"{name} {kind} {base64.b64encode(key).decode()}\n"
     part = path.with_name(f"{path.name}.{os.getpid()}")
@@ -290,6 +299,8 @@ def remember(target: Target, kind: str, key: bytes) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
         with _locked(path.with_name(f"{path.name}.lock")):
             text = path.read_text(encoding="utf-8", errors="surrogateescape") if path.exists() else ""
+            if instead:
+                text = _without(text, name)
             if line in text.splitlines(keepends=True):
                 return
             ending = "" if not text or text.endswith("\n") else "\n"
@@ -302,8 +313,16 @@ def remember(target: Target, kind: str, key: bytes) -> None:
     except OSError as error:
         raise HostTrouble(
             f"the accepted key could not be kept in {path}: {error.strerror or error}",
-            advice="Free some space there, or name another folder in BRANCHLAB_DATA.",
+            advice="Let this user write there, and see that there is space; or name another folder in BRANCHLAB_DATA.",
         ) from error
+
+
+def _without(text: str, name: str) -> str:
+    """The file without the lines that say a key of this host; what is revoked stays so."""
+    lines = text.splitlines(keepends=True)
+    return "".join(
+        line for line in lines if not [mark for mark, _, _ in _entries(line, name, "") if not mark]
+    )
 
 
 @contextlib.contextmanager
