@@ -11,7 +11,7 @@ import threading
 import time
 from typing import Any, Dict, List, Optional, Tuple
 
-from ssh_agents import command_plain, orphans, protocol
+from ssh_agents import command_plain, orphans, protocol, system
 
 PIECE = 65536
 """Bytes per read, and at most per event: escaped as JSON they stay below the protocol's limit."""
@@ -240,7 +240,10 @@ class _Command:
 
     def _kept(self) -> str:
         tail = self._tail[len(self._tail) - self._keep :] if len(self._tail) > self._keep else self._tail
-        return bytes(tail).decode("utf-8", "replace")
+        page = system.code_page()
+        if not page:
+            return bytes(tail).decode("utf-8", "replace")
+        return "".join(system.text_of(line, page) for line in bytes(tail).splitlines(True))
 
 
 class _Streams:

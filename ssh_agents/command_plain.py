@@ -96,7 +96,8 @@ class _Watch:
 
 
 def _read(stream: IO[bytes], name: str, say: Say, lock: threading.Lock) -> None:
-    decoder = codecs.getincrementaldecoder("utf-8")("replace")
+    page = system.code_page()
+    decoder = system.Lines(page) if page else codecs.getincrementaldecoder("utf-8")("replace")
     with stream, contextlib.suppress(OSError, ValueError):
         while True:
             data = getattr(stream, "read1")(PIECE)  # noqa: B009 - every pipe of Popen's has it, IO has not

@@ -9,7 +9,7 @@ import subprocess
 import sys
 from typing import Any, Dict, List, Optional, Tuple
 
-from ssh_agents import files, iptables, protocol, tool
+from ssh_agents import files, iptables, protocol, system, tool
 
 TOOLS: Dict[str, Tuple[str, ...]] = {
     # Else it would make ~/.subversion, and to ask is to change nothing.
@@ -53,6 +53,7 @@ def tell(args: Dict[str, Any], call: protocol.Call) -> Dict[str, Any]:
     path = protocol.need(args, "path", str, files.place())
     return {
         "windows": os.name == "nt",
+        "code_page": system.code_page() or None,
         "os": system_name(_text("/etc/os-release") or _text("/usr/lib/os-release")) or platform.platform(),
         "kernel": platform.release(),
         "machine": platform.machine(),

@@ -42,6 +42,45 @@ def binary_streams() -> None:
             getattr(msvcrt, "setmode")(number, getattr(os, "O_BINARY", 0))  # noqa: B009 - absent elsewhere
 
 
+def code_page() -> int:
+    """The number of the code page in which programs write on this Windows, 65001 for UTF-8; 0 elsewhere.
+
+    That of the console, or of the system for programs without one.
+    """
+    if os.name != "nt":
+        return 0
+    kernel = _kernel()
+    return int(kernel.GetConsoleOutputCP() or kernel.GetOEMCP())
+
+
+def text_of(data: bytes, page: int) -> str:
+    """What a program wrote: as UTF-8, which some always write, if it can be that; else in the code page."""
+    try:
+        return data.decode("utf-8")
+    except UnicodeDecodeError:
+        pass
+    try:
+        return data.decode("cp%d" % page if page else "utf-8", "replace")
+    except LookupError:  # a page that this Python does not know
+        return data.decode("utf-8", "replace")
+
+
+class Lines:
+    """Decodes output as it comes, line by line: no line is two encodings."""
+
+    LONGEST = 65536
+
+    def __init__(self, page: int) -> None:
+        self._page, self._rest = page, b""
+
+    def decode(self, data: bytes, final: bool = False) -> str:
+        """The text of whole lines so far; of all that is left where it is `final`."""
+        self._rest += data
+        end = len(self._rest) if final or len(self._rest) > self.LONGEST else self._rest.rfind(b"\n") + 1
+        whole, self._rest = self._rest[:end], self._rest[end:]
+        return "".join(text_of(line, self._page) for line in whole.splitlines(True))
+
+
 def session_from() -> str:
     """The address from which the SSH session comes in which this runs; empty if over a UNIX socket, or if in none.
 

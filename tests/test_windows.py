@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import os
 import shlex
 import shutil
 import sys
@@ -19,7 +20,7 @@ from test_agent_main import VERSIONS, Talk, python_of
 
 from lab import agents, ssh
 from lab.errors import AgentRefused, HostLacks
-from ssh_agents import system
+from ssh_agents import command, command_plain, facts, protocol, system
 
 HIDDEN = '''
 import getpass, os, platform, select, shutil, signal, socket, subprocess, sys, tempfile, threading, time, fcntl
@@ -209,6 +210,32 @@ def test_what_a_process_used_and_when_it_began_is_asked_of_windows_only_there() 
     assert system.started_at(1) is not None
     assert system.quiet_flags() == 0
     assert system.apart() == {"start_new_session": True, "cwd": "/"}
+
+
+def test_output_is_read_in_the_hosts_code_page_unless_it_is_utf8(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(system, "code_page", lambda: 936)  # as a Chinese Windows says
+    script = (
+        "import sys, time; out = sys.stdout.buffer; both = '找不到文件'.encode('gbk')\n"
+        "for byte in both: out.write(bytes([byte])); out.flush(); time.sleep(0.01)\n"
+        "out.write(b'\\r\\n' + 'Łódź'.encode() + b'\\n' + both)"
+    )
+    call = protocol.Call(
+        lambda event, data: None,
+        lambda: False,
+        lambda seconds: bool(time.sleep(seconds)),
+        lambda entry: "",
+        lambda name: None,
+    )
+    said: list[str] = []
+    asked = command_plain.Asked(
+        sys.executable, [sys.executable, "-c", script], None, dict(os.environ), None, 60.0
+    )
+    command_plain.run(asked, lambda stream, data, text: said.append(text), call)
+    assert "".join(said) == "找不到文件\r\nŁódź\n找不到文件"
+    one = command._Command({"argv": [sys.executable, "-c", script], "timeout_s": 60.0}, call)
+    assert one._run_plain()["tail"] == "找不到文件\r\nŁódź\n找不到文件"
+    assert facts.tell({"tools": []}, call)["code_page"] == 936
+    assert system.text_of(b"\xff", 99999) == "\ufffd"  # a page that nobody knows
 
 
 # ---- shells
