@@ -119,6 +119,8 @@ class Connection:
     target: Target
     files: dict[str, bytes] = field(default_factory=dict)
     unheeded: tuple[str, ...] = ()
+    software: str = "SSH-2.0-OpenSSH_9.2p1"
+    shown: str = "ssh-ed25519 SHA256:abc"
 
     def put(self, data: bytes, path: str, mode: int = 0o600, timeout_s: float = 60) -> None:
         self.files[path] = data

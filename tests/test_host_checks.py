@@ -11,9 +11,10 @@ from stand_in_hosts import Args, connected
 
 from lab.errors import AgentRefused
 from lab.model import Cache, Lab, Role
-from lab.rig import host_checks
+from lab.rig import cures, host_checks
 from lab.rig.host_checks import Checked
 from lab.rig.hosts import Connected
+from lab.rig.line import without_ifb
 
 URL = "http://svn.example.com/svn/trunk"
 
@@ -311,3 +312,29 @@ def test_what_a_system_without_a_package_lacks_is_told_without_a_command() -> No
     found = only(host_checks._programs(one, Lab(name="", hosts=(one.host, SERVER.host))))
     assert (found.grade, found.command) == ("trouble", "")
     assert "Subversion's client is missing" in found.text
+
+
+@pytest.mark.parametrize(
+    ("system", "module", "clock"),
+    [
+        ("Debian GNU/Linux 12 (bookworm)", "modprobe ifb", "timedatectl set-ntp true"),
+        ("Ubuntu 24.04 LTS", "apt-get install linux-modules-extra-", "timedatectl set-ntp true"),
+        ("Rocky Linux 9.4 (Blue Onyx)", "dnf install kernel-modules-extra-", "timedatectl set-ntp true"),
+        ("Alpine Linux v3.20", "modprobe ifb", "setup-ntp chrony"),
+    ],
+)
+def test_cures_are_commands_of_that_system(system: str, module: str, clock: str) -> None:
+    one = a_host({"os": system})
+    assert module in cures.module(one, "ifb")
+    assert cures.clock(one) == clock
+
+
+def test_a_kernel_that_lacks_ifb_alone_is_told_how_to_load_it() -> None:
+    one = a_host()
+    kinds = dict.fromkeys(("htb", "tbf", "u32", "ingress", "mirred"), True)
+    assert without_ifb(one, {"refuse": "no", "kinds": {**kinds, "ifb": False}}) == "modprobe ifb"
+    for word in (
+        {"refuse": None, "kinds": {**kinds, "ifb": False}},
+        {"refuse": "no", "kinds": {"htb": False}},
+    ):
+        assert without_ifb(one, word) == ""

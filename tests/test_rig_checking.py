@@ -188,6 +188,16 @@ def test_whether_a_login_has_the_rights_is_looked_at(facts: Args, may: bool) -> 
         assert 'root = "sudo"' in troubles[0][1]
 
 
+def test_that_a_host_is_reached_and_its_key_is_the_known_one_is_told() -> None:
+    for given, by in (({}, "is known here"), ({"host_key": "ssh-ed25519 AAAA"}, "the profile pins")):
+        one = connected("host", Role.CLIENT, verbs(), facts={**FACTS, "tools": ALL}, **given)
+        found = list(checking._host(one, Lab(name="office", hosts=(one.host,))))
+        assert [(item.grade, item.text) for item in found[:2]] == [
+            ("ok", f"reachable: {one.connection.target} answers (SSH-2.0-OpenSSH_9.2p1)"),
+            ("ok", f"host key: ssh-ed25519 SHA256:abc, the one that {by}"),
+        ]
+
+
 def test_one_item_that_cannot_be_had_leaves_the_others() -> None:
     def refused(args: Args) -> Args:
         raise AgentRefused("no packages for you", kind="denied", host="host")
@@ -298,6 +308,8 @@ def test_a_host_out_of_reach_is_one_line_among_the_others(lab: Embedded) -> None
     texts = [one.text for one in found]
     assert any(text.startswith("reaches ") for text in texts)
     assert any("sees this host as" in text for text in texts)
+    assert sum(text.startswith("reachable: unix:") for text in texts) == 3
+    assert sum(text.startswith("host key: ssh-ed25519 SHA256:") for text in texts) == 3
     (left_out,) = (one for one in found if one.text.startswith("not looked at, since desk-9 could not be"))
     assert left_out.grade == "warn"
     found = machines.check(replace(lab.lab, hosts=(*lab.lab.hosts, gone)), experiment())

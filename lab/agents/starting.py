@@ -550,7 +550,7 @@ class _Greeting:
             return NotBegun(
                 f"the agent needs Python's standard library, and the python3 there lacks a part of it ({lacking[1]})",
                 host=self._host,
-                advice="Install python3 whole, not python3-minimal (Debian, Ubuntu: apt-get install python3).",
+                advice="Install python3 whole, not python3-minimal alone (Debian, Ubuntu: apt-get install python3).",
             )
         if status is None:  # out of sight, or killed: the next one may live
             return ConnectionLost(

@@ -15,7 +15,7 @@ from lab.model import Experiment, Host, Lab, Role
 from lab.rig import host_checks, peers, scratch, services
 from lab.rig.host_checks import RIGHTS, Checked, told
 from lab.rig.hosts import Connected, connected, in_role, only, owner
-from lab.rig.line import HeldLine
+from lab.rig.line import HeldLine, without_ifb
 from lab.rig.meter import Meter
 from lab.rig.scratch import PROXY_PORT
 from lab.stop import Stop
@@ -72,6 +72,9 @@ def check(
 
 
 def _host(one: Connected, lab: Lab) -> Iterator[Checked]:
+    yield Checked(one.name, True, f"reachable: {one.connection.target} answers ({one.connection.software})")
+    by = "the profile pins" if one.host.host_key else "is known here"
+    yield Checked(one.name, True, f"host key: {one.connection.shown}, the one that {by}")
     yield from host_checks.host(one, lab)
     if one.connection.unheeded:
         yield Checked(
@@ -301,6 +304,7 @@ def _limited(line: HeldLine, stop: Stop) -> Iterator[Checked]:
             not word["refuse"],
             str(word["refuse"] or f"{what} can be limited on {word['device']}{_means(word)}"),
             line.advice(word) if word["refuse"] else "",
+            without_ifb(next(one for one in line.holders if one.name == name), word),
         )
 
 

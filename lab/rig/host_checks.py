@@ -12,6 +12,7 @@ from lab import units
 from lab.agents import Agent
 from lab.errors import AgentRefused, LabError, Stopped
 from lab.model import Lab
+from lab.rig import cures
 from lab.rig.hosts import Connected
 from lab.rig.provisioning import needs
 
@@ -140,8 +141,11 @@ def _room(one: Connected, disk: Mapping[str, Any]) -> Iterator[Checked]:
 def _clock(one: Connected) -> Iterator[Checked]:
     offset, error = offset_s(one.agent)
     text = f"clock {offset:+.3f} s from this machine's, ± {error:.3f} s"
-    advice = "Set the clock there (NTP), or its journal will be hard to compare."
-    yield Checked(one.name, True, text, advice if abs(offset) - error > MOST_OFFSET_S else "")
+    if abs(offset) - error <= MOST_OFFSET_S:
+        yield Checked(one.name, True, text)
+        return
+    advice = "Set the clock there (NTP), or its journal will be hard to compare; as root:"
+    yield Checked(one.name, True, text, advice, cures.clock(one))
 
 
 def offset_s(agent: Agent) -> tuple[float, float]:

@@ -11,7 +11,7 @@ from lab.agents import Agent
 from lab.errors import AgentRefused, HostLacks, HostTrouble, TrialFailed
 from lab.events import LineProved
 from lab.model import Line, Role
-from lab.rig import readback
+from lab.rig import cures, readback
 from lab.rig.hosts import Connected, everywhere, in_role, only
 from lab.rig.readback import Readback
 from lab.stop import Stop
@@ -54,6 +54,13 @@ class Standing:
     def replaceable(self) -> bool:
         """True if it was rehearsed to come back the same, so that it is enough that the user agrees."""
         return not self.trouble
+
+
+def without_ifb(one: Connected, word: Mapping[str, Any]) -> str:
+    """The command that loads IFB, where the kernel lacks nothing else of what a line needs; else empty."""
+    kinds = word.get("kinds") or {}
+    absent = [kind for kind in ("htb", "tbf", "u32", "ingress", "mirred", "ifb") if not kinds.get(kind, True)]
+    return cures.module(one, "ifb") if word["refuse"] and absent == ["ifb"] else ""
 
 
 class HeldLine:
@@ -207,18 +214,22 @@ class HeldLine:
 
     def _refuse_on(self, one: Connected, word: dict[str, Any], lines: Sequence[Line]) -> None:
         if word["refuse"]:
-            raise HostLacks(str(word["refuse"]), host=one.name, advice=self.advice(word))
+            lacks = HostLacks(str(word["refuse"]), host=one.name, advice=self.advice(word))
+            lacks.command = without_ifb(one, word)
+            raise lacks
         if (
             any(line.delayed and not _severed(line) for line in lines)
             and not word["kinds"].get("netem")
             and not (one.host.delay and word["tun"])
         ):
-            raise HostLacks(
+            lacks = HostLacks(
                 "delay, jitter or loss was asked, and this host can do none of them",
                 host=one.name,
                 tried="netem in the kernel; /dev/net/tun for wirefilter",
-                advice="Load the module sch_netem there (modprobe sch_netem), or leave delay, jitter and loss out.",
+                advice="Leave delay, jitter and loss out, or load the kernel's module sch_netem there, as root:",
             )
+            lacks.command = cures.module(one, "sch_netem")
+            raise lacks
 
     def advice(self, word: Mapping[str, Any]) -> str:
         """What to do where `checks` said in `word` why a host refuses: agree, or hold the line elsewhere."""

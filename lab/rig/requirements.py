@@ -13,6 +13,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from lab import agents, places, ssh
+from lab.agents import systems
 from lab.agents.starting import RULE_FILE
 from lab.credentials import Passwords
 from lab.errors import AgentRefused, HostTrouble, LabError
@@ -84,7 +85,8 @@ def _sudoers(connection: ssh.Connection, agent: agents.Agent) -> Iterator[str]:
     seen, kept = agent.ask("installed", {"digest": made.digest}), agent.ask("footprint")["kept"]
     python = seen["python"]
     if not python:
-        yield from _no_python(str(seen.get("python_reason") or ""))
+        command = systems.command(connection, "python3")
+        yield from _no_python(str(seen.get("python_reason") or ""), command)
         return
     yield from _state(seen)
     if seen["state"] != "right":
@@ -101,12 +103,13 @@ def _sudoers(connection: ssh.Connection, agent: agents.Agent) -> Iterator[str]:
     yield from (f"Of another version, to be removed: rm {FOLDER}/{name}" for name in seen["others"])
 
 
-def _no_python(reason: str) -> Iterator[str]:
+def _no_python(reason: str, command: str = "") -> Iterator[str]:
+    how = f" ({command})" if command else ""
     if not reason:
-        yield "python3 is not in an administrator's PATH there: install it first"
+        yield f"python3 is not in an administrator's PATH there: install it first{how}"
         return
     yield f"No line is printed, since root would run a Python that others could exchange: {reason}"
-    yield "Install the system's own python3 (Debian, Ubuntu: apt-get install python3), then ask again"
+    yield f"Install the system's own python3{how}, then ask again"
 
 
 def _state(seen: dict[str, Any]) -> Iterator[str]:

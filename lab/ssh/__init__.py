@@ -21,7 +21,7 @@ from lab.errors import BadInput, ConnectionLost, HostTrouble, HostUnreachable
 from lab.model import Host
 from lab.ssh import wire
 from lab.ssh.config import chosen
-from lab.ssh.hostkeys import expected, preferred, verify
+from lab.ssh.hostkeys import expected, fingerprint, preferred, verify
 from lab.ssh.login import Login, TookTooLong
 from lab.ssh.process import Process, bounded, give_terminal
 from lab.ssh.target import CONNECT_S, Target, resolve
@@ -257,6 +257,17 @@ class Connection:
         jump = self._wired[0].jump
         return tuple(dict.fromkeys((*self.target.unheeded, *(jump.unheeded if jump is not None else ()))))
 
+    @property
+    def software(self) -> str:
+        """What the server calls itself, such as SSH-2.0-OpenSSH_9.2p1."""
+        return plain(self._wired[0].wire.remote_version.encode())
+
+    @property
+    def shown(self) -> str:
+        """The host's own key, which is the one that is known: its type and fingerprint."""
+        key = self._wired[0].wire.get_remote_server_key()
+        return f"{key.get_name()} {fingerprint(key.asbytes())}"
+
     def start(self, argv: Sequence[str], *, terminal: bool = False) -> Process:
         """Start a program by the login shell of the user; on request on a terminal of its own, raw and without
         echo, whose end of input is one byte (4). A text is a line that is ready for any shell. Raises ConnectionLost.
@@ -291,7 +302,13 @@ class Connection:
                 text = f"it allows no further session, nor another connection: {error}"
                 raise paramiko.SSHException(text) from error
             self._wired.append(further)
-            return further.wire.open_session(timeout=CONNECT_S), further.wire
+            try:
+                return further.wire.open_session(timeout=CONNECT_S), further.wire
+            except paramiko.ChannelException as error:
+                text = (
+                    "it lets this user open no session at all (MaxSessions 0 in its sshd_config, or no shell)"
+                )
+                raise paramiko.SSHException(text) from error
 
     def run(self, argv: Sequence[str], data: bytes = b"", timeout_s: float = 30.0) -> Finished:
         """Start a short program, give it `data`, take all that it says, and wait for its end."""

@@ -106,7 +106,10 @@ def signed(key: paramiko.PKey, data: bytes, algorithm: str) -> bytes:
     except TimeoutError:
         raise Unusable(f"the agent did not sign within {SIGN_S:g} s") from None
     except (paramiko.SSHException, OSError):
-        raise Unusable("the agent refused to sign") from None
+        raise Unusable(
+            "the agent refused to sign (it may be locked, ask for a confirmation that nobody gave, or hold the key for"
+            " other destinations only: ssh-add -l, ssh-add -h)"
+        ) from None
 
 
 class _Ed25519(paramiko.Ed25519Key):
