@@ -52,6 +52,6 @@ class AddCard(QGraphicsItem):
         painter.setFont(look.font(12))
         painter.setPen(look.colour("text2"))
         left = Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter
-        painter.drawText(box.adjusted(36, 0, -6, 0), left, "Add a client")
+        painter.drawText(box.adjusted(36, 0, -4, 0), left, "Add a client" if box.width() > 130 else "Add")
         if self._ringed:
             marks.draw_ring(painter, look, box)

@@ -463,10 +463,11 @@ class HostCard(QGraphicsItem):
     def _chip(self, painter: QPainter) -> None:
         """The name and the sign, where there are many; the tip has the word."""
         look, host = self._look, self.host
-        marks.draw_sign(painter, look, host.sign, QRectF(10, CHIP / 2 - 7, 14, 14))
+        high = self._box.height()
+        marks.draw_sign(painter, look, host.sign, QRectF(10, high / 2 - 7, 14, 14))
         painter.setFont(look.font(12, 600))
         painter.setPen(look.colour("text"))
-        box = QRectF(31, 0, self._box.width() - 38, CHIP)
+        box = QRectF(31, 0, self._box.width() - 38, high)
         painter.drawText(box, _LEFT, self._cut(painter, host.name, 40))
 
     def _said(self, painter: QPainter, x: float, y: float) -> None:

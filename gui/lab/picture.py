@@ -211,17 +211,11 @@ class Picture(QGraphicsView):
             self._scene.removeItem(card)
         if self._add is not None:
             self._scene.removeItem(self._add)
-        area = self.viewport().size()
-        roles = [host.role for host in self._shown.hosts]
-        placed = self._places = places(
-            max(560, area.width()),
-            max(380, area.height()),
-            roles.count(Role.CLIENT),
-            proxy=Role.PROXY in roles,
-            server=Role.SERVER in roles,
-            router=Role.ROUTER in roles,
-            add=self._editable,
-        )
+        area = self.maximumViewportSize()
+        placed = self._laid_out(area.width(), area.height())
+        if placed.area.height() > area.height():  # beside the scroll bar that it takes then
+            placed = self._laid_out(area.width() - self.verticalScrollBar().sizeHint().width(), area.height())
+        self._places = placed
         self._scene.setSceneRect(placed.area)
         self._make_cards(placed)
         self._add = None
@@ -230,6 +224,18 @@ class Picture(QGraphicsView):
             self._scene.addItem(self._add)
         self._place_cables()
         self._mark()
+
+    def _laid_out(self, width: int, height: int) -> Places:
+        roles = [host.role for host in self._shown.hosts]
+        return places(
+            max(560, width),
+            max(380, height),
+            roles.count(Role.CLIENT),
+            proxy=Role.PROXY in roles,
+            server=Role.SERVER in roles,
+            router=Role.ROUTER in roles,
+            add=self._editable,
+        )
 
     def _make_cards(self, placed: Places) -> None:
         others = {Role.PROXY: placed.proxy, Role.ROUTER: placed.router_card, Role.SERVER: placed.server}

@@ -10,8 +10,8 @@ SMALL = 620
 """A picture lower than this shows smaller cards."""
 LARGE_CARD, SMALL_CARD, CHIP = 84.0, 57.0, 34.0
 """Heights of a client's card: with all that is known, with name and state, with its name and sign alone."""
-_GAPS = {LARGE_CARD: 28.0, SMALL_CARD: 13.0, CHIP: 6.0}
-_HEAD, _ADD = 54.0, 38.0
+_LEAST_CHIP = 26.0
+_HEAD, _ADD = 54.0, 32.0
 
 
 @dataclass(slots=True)
@@ -49,30 +49,32 @@ def places(
     edge, foot, head = 22.0, 56.0, 16.0 if small else 22.0
     office = QRectF(edge, head, width * 0.525 - edge, height - foot - head)
     far_left = width * 0.735
-    card, columns = _card(clients, office.height() - _HEAD - 10, small=small, add=add)
+    card, gap, columns = _card(clients + add, office.height() - _HEAD - 10, small=small)
     other = SMALL_CARD if small else LARGE_CARD
     disc = QPointF(office.right() - 26, office.top() + office.height() * 0.45)
-    proxy_w, proxy_h = min(168.0, office.width() * (0.34 if columns > 1 else 0.42)), 94.0 if small else 138.0
+    proxy_w, proxy_h = min(168.0, office.width() * (0.38 if columns > 1 else 0.42)), 94.0 if small else 138.0
     proxy_box = QRectF(office.right() - proxy_w - 16, office.bottom() - proxy_h - 28, proxy_w, proxy_h)
-    step = card + _GAPS[card]
-    rows = -(-clients // columns)
-    room = proxy_box.left() - 22 - office.left() - 17
-    card_w = min(190.0, office.width() * 0.44) if columns == 1 else min(160.0, (room - 8) / 2)
-    top = office.top() + _HEAD
+    rows = -(-(clients + 1) // columns)
+    left, top = office.left() + 17, office.top() + _HEAD
+    card_w = min(190.0, office.width() * 0.44)
+    if columns > 1:
+        card_w = min(160.0, (proxy_box.left() - 22 - left - 8) / 2)
     if clients == 1:
-        top = max(office.top() + _HEAD, disc.y() - card - 60)
-    left = office.left() + 17
+        top = max(top, disc.y() - card - 60)
     boxes = [
-        QRectF(left + n // rows * (card_w + 8), top + n % rows * step, card_w, card) for n in range(clients)
+        QRectF(left + n // rows * (card_w + 8), top + n % rows * (card + gap), card_w, card)
+        for n in range(clients + 1)
     ]
+    last = boxes.pop()
+    add_box = last if columns > 1 else QRectF(left, last.top() - gap + 13, card_w, _ADD)
     right = max((box.right() for box in boxes), default=left)
     ends = proxy_box.left() if proxy else disc.x()
     server_w = min(190.0, width - edge - far_left - 34)
     server_box = QRectF(far_left + 20, disc.y() - other / 2, server_w, other)
-    needed = top + rows * step + (_ADD + 8 if add else 0)
-    more = max(0.0, needed - office.bottom())
+    needed = max((box.bottom() for box in [*boxes, add_box] if add or box is not add_box), default=0.0)
+    more = max(0.0, needed + 10 - office.bottom())
     office.setHeight(office.height() + more)
-    router_w = min(150.0, office.right() - 10 - right - 50)
+    router_w = min(158.0, office.right() - 10 - right - 24)
     return Places(
         area=QRectF(0, 0, width, height + more),
         office=office,
@@ -86,21 +88,18 @@ def places(
         router_card=QRectF(office.right() - 10 - router_w, disc.y() - 32 - SMALL_CARD, router_w, SMALL_CARD)
         if router
         else None,
-        add=QRectF(left, top + rows * step - (0 if card == CHIP else _GAPS[card] - 14), card_w, _ADD - 6)
-        if add
-        else None,
+        add=add_box if add else None,
         small=small,
     )
 
 
-def _card(clients: int, room: float, *, small: bool, add: bool) -> tuple[float, int]:
-    """The height of a client's card, and the number of columns."""
-    for card in (LARGE_CARD, SMALL_CARD, CHIP):
-        if small and card == LARGE_CARD:
-            continue
-        if clients * (card + _GAPS[card]) - _GAPS[card] + (_ADD + 8 if add else 0) <= room:
-            return card, 1
-    return CHIP, 2
+def _card(cards: int, room: float, *, small: bool) -> tuple[float, float, int]:
+    """The height of a client's card, the gap below it, and the number of columns."""
+    for card, gap in ((LARGE_CARD, 28.0), (SMALL_CARD, 13.0), (CHIP, 6.0)):
+        if cards * (card + gap) - gap <= room and not (small and card == LARGE_CARD):
+            return card, gap, 1
+    each = room / -(-cards // 2)
+    return min(CHIP, max(_LEAST_CHIP, each - 4)), 4.0, 2
 
 
 def room_of(zone: QRectF) -> QRectF:
