@@ -81,6 +81,7 @@ class Deeds(QObject):
         self.by_hand.ended.connect(self.settled)
         for work in (self.taking_back, self.checking, self.provisioning, self.by_hand):
             work.crashed.connect(self.crashed)
+        page.told.connect(self.told)
         page.taken_back.connect(self.take_back)
         page.looked.connect(self.check)
         page.left.connect(self.checking.cancel)

@@ -13,9 +13,10 @@ from lab.analysis.findings import NO_NUMBER
 from lab.analysis.summary import Summary
 from lab.live import Live
 
+START = "start"
 LAB, EXPERIMENT, RUN, RESULTS = "lab", "experiment", "run", "results"
 HELP, SETTINGS = "help", "settings"
-"""Keys of the pages in the navigation."""
+"""Keys of the pages; all but Start are in the navigation."""
 PLACES = (
     Place(LAB, "Lab", "tree-structure"),
     Place(EXPERIMENT, "Experiment", "flask"),
