@@ -38,11 +38,12 @@ class Deed:
 class Editing(QObject):
     """Edits the document; picture and inspector show what came of it.
 
-    Signals: `told(object)` a `Trouble`; `checked()`, `filled()`, `purged()` that is to be done to the hosts.
+    Signals: `told(object)` a `Trouble`; `checked(object)` the host of this name is to be looked at; `filled()` and
+    `purged()` the cache is to be.
     """
 
     told = Signal(object)
-    checked = Signal()
+    checked = Signal(object)
     filled = Signal()
     purged = Signal()
 
@@ -158,8 +159,8 @@ class Editing(QObject):
             text = "It is out of the profile; nothing was changed on the host. Ctrl Z brings it back."
             self.told.emit(Trouble(title=f"{name} was removed.", text=text, grade="info"))
 
-    def _needed(self, host: HostWritten) -> tuple[str, str]:
-        """Why a host cannot go, and what to do; empty where it can."""
+    def _needed(self, host: HostWritten) -> tuple[str, str] | None:
+        """Why a host cannot go, and what to do; None where it can."""
         lab = self._lab or LabWritten()
         if host.role in (Role.CLIENT, Role.SERVER) and len(lab.having(host.role)) == 1:
             role = host.role.value
@@ -167,7 +168,7 @@ class Editing(QObject):
                 ", or add another client first." if host.role is Role.CLIENT else "."
             )
             return f"A lab has a {role}, and {host.name} is the only one.", text
-        return "", ""
+        return None
 
     def _select(self, name: str, key: str) -> None:
         self._picture.select(name)
@@ -199,7 +200,7 @@ class Editing(QObject):
         name, can = host.name, self.possible
         free = self._free
         made = [Deed("Edit", partial(self._enter, name), "Enter")]
-        made.append(Deed("Check the hosts", free(self.checked.emit), "F5"))
+        made.append(Deed("Check this host", free(partial(self.checked.emit, name))))
         if host.role is Role.PROXY:
             made += [
                 Deed("Fill the cache", free(self.filled.emit)),

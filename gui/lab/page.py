@@ -33,7 +33,7 @@ class LabPage(QWidget):
 
     Signals: `run(object)` the experiment to run; `wanted()` a lab to be opened; `taken_back()`
     what any run left is to be taken back; `looked(object)` the hosts are to be checked for this experiment or
-    None, `left()` that is to be left; `provided()` what is missing is to be installed, `unprovided()` what was
+    None, `looked_at(object)` the host of this name alone, `left()` that is to be left; `provided()` what is missing is to be installed, `unprovided()` what was
     installed is to be taken away; `filled(object)` and `purged(object)` the cache, for this experiment; `held(object)`
     this line is to be held; `hand_left()` what is done by hand is to end; `told(object)` a `Trouble`.
     """
@@ -42,6 +42,7 @@ class LabPage(QWidget):
     wanted = Signal()
     taken_back = Signal()
     looked = Signal(object)
+    looked_at = Signal(object)
     left = Signal()
     provided = Signal()
     unprovided = Signal()
@@ -91,7 +92,7 @@ class LabPage(QWidget):
         self.picture.entered.connect(self.inspector.enter)
         self.picture.zoomed.connect(self._tell_zoom)
         self.editing.told.connect(self.told)
-        self.editing.checked.connect(self._check)
+        self.editing.checked.connect(self.looked_at)
         self.editing.filled.connect(self.fill)
         self.editing.purged.connect(self.purge)
         self.inspector.cache.filled.connect(self.fill)

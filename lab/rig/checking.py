@@ -41,6 +41,8 @@ def check(
 ) -> tuple[Checked, ...]:
     """Everything that a run would need, looked at; nothing is changed. Raises no LabError but Stopped.
 
+    Of a lab without a client or a server, as one host alone is, what is between the hosts is not looked at.
+
     Of the experiments in `also` what was not said before is told, with their name.
     `say` is told of each host's name before it is looked at, and of an empty one before what is between them.
     """
@@ -60,7 +62,8 @@ def check(
             raise
         except LabError as error:
             found.append(Checked(host.name, False, str(error), error.advice))
-    if len(reached) == len(lab.hosts):
+    whole = lab.having(Role.CLIENT) and lab.having(Role.SERVER)
+    if whole and len(reached) == len(lab.hosts):
         say("")
         found += _line(lab, experiment, stop, known, also)
     return tuple(found)
