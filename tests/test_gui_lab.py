@@ -30,6 +30,7 @@ from gui.lab.removing import RemoveDialog
 from gui.lab.written import HostWritten
 from gui.main_window import MainWindow
 from gui.telling import LAB
+from gui.words import isolated
 from lab import store
 from lab.model import Lab
 from lab.rig.host_checks import Checked
@@ -319,7 +320,7 @@ def test_a_proxy_that_experiments_name_is_asked_about_and_goes_with_its_states(o
     window.lab_page.picture.setFocus()
     QTest.keyClick(window.lab_page.picture, Qt.Key.Key_Delete)
     dialog = next(one for one in window.findChildren(RemoveDialog) if one.isVisible())
-    assert QApplication.focusWidget() is dialog.cancel
+    assert dialog.focusWidget() is dialog.cancel
     QTest.keyClick(dialog, Qt.Key.Key_Escape)
     assert text(window) == COMMENTED
     QTest.keyClick(window.lab_page.picture, Qt.Key.Key_Delete)
@@ -495,6 +496,12 @@ def test_twenty_five_clients_all_have_their_place(opened: Opened) -> None:
         assert not picture.horizontalScrollBar().isVisible()
         view = picture.mapToScene(picture.viewport().rect()).boundingRect()
         assert all(view.contains(card.box) for card in picture._cards.values())
+
+
+def test_a_name_from_right_to_left_stays_among_the_words_around_it(opened: Opened) -> None:
+    window = opened(OFFICE.replace("Minsk office", "הסניף"))
+    assert window.lab_page.head._under_text.text().startswith("\u2068הסניף\u2069: 4 hosts")
+    assert isolated("Minsk") == "Minsk"
 
 
 # dropped

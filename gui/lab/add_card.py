@@ -24,6 +24,7 @@ class AddCard(QGraphicsItem):
         self._box = QRectF(0, 0, box.width(), box.height())
         self._ringed = False
         self.setPos(box.topLeft())
+        self.setZValue(-1)  # a host may be put over it
         self.setToolTip("Add a client (Ins)")
         self.setCursor(Qt.CursorShape.PointingHandCursor)
 

@@ -30,6 +30,8 @@ KINDS = {
     "command": "commands of your own",
 }
 PROXIES = ("BranchLab’s own, while a run goes on", "the one that runs there")
+_LONG = 26
+"""Longer texts have no room in a field; their tip has them whole."""
 _FOLDED = ("jump", "key", "host_key")
 
 
@@ -140,6 +142,7 @@ class HostBox(QWidget):
 
     def _show_field(self, key: str, field: Field, host: HostWritten, other: bool) -> None:
         text = host.name if key == "name" else host.text(key)
+        field.entry.setToolTip(text if len(text) > _LONG else "")
         if other:
             field.entry.hold(text)
             field.say("", "")

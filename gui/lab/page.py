@@ -9,6 +9,7 @@ from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QKeySequence, QResizeEvent, QShortcut, QShowEvent
 from PySide6.QtWidgets import QWidget
 
+from gui import words
 from gui.document import Document
 from gui.lab import facts
 from gui.lab.checked import OWN, CheckedLab
@@ -31,11 +32,12 @@ _AGAIN = "arrows-clockwise"
 class LabPage(QWidget):
     """Edits hosts and line of the document's profile.
 
-    Signals: `run(object)` the experiment to run; `wanted()` a lab to be opened; `taken_back()`
-    what any run left is to be taken back; `looked(object)` the hosts are to be checked for this experiment or
-    None, `looked_at(object)` the host of this name alone, `left()` that is to be left; `provided()` what is missing is to be installed, `unprovided()` what was
-    installed is to be taken away; `filled(object)` and `purged(object)` the cache, for this experiment; `held(object)`
-    this line is to be held; `hand_left()` what is done by hand is to end; `told(object)` a `Trouble`.
+    Signals: `run(object)` the experiment to run; `wanted()` a lab to be opened; `taken_back()` what any run left is to
+    be taken back; `looked(object)` the hosts are to be checked for this experiment or None, `looked_at(object)` the
+    host of this name alone, `left()` that is to be left; `provided()` what is missing is to be installed, and
+    `unprovided()` what was installed is to be taken away; `filled(object)` and `purged(object)` the cache, for this
+    experiment; `held(object)` this line is to be held; `hand_left()` what is done by hand is to end; `told(object)` a
+    `Trouble`.
     """
 
     run = Signal(object)
@@ -337,7 +339,7 @@ class LabPage(QWidget):
             line = (
                 "a line to the server for each office host" if own else "one line between office and server"
             )
-            self.head.say(f"{self.shown.name or 'The lab'}: {len(hosts)} hosts, {line}.")
+            self.head.say(f"{words.isolated(self.shown.name) or 'The lab'}: {len(hosts)} hosts, {line}.")
 
     def _named(self) -> None:
         self._tell_hand()
