@@ -91,6 +91,7 @@ def press(window: MainWindow, name: str, button: Qt.MouseButton = LEFT) -> QPoin
     picture = window.lab_page.picture
     at = picture.viewport().mapFromGlobal(picture.point(name))
     QTest.mouseClick(picture.viewport(), button, pos=at)
+    QApplication.processEvents()
     return at
 
 

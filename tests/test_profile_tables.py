@@ -116,7 +116,7 @@ def test_other_forms_are_edited_value_by_value_or_refused() -> None:
     moved = profile_tables.experiment_moved(DOTTED, 0, 1)
     assert [one["name"] for one in tomllib.loads(moved)["experiments"]] == ["b", "a"]
     assert "# far" in moved
-    text = 'schema = 1\nhosts.server.role = "server"\nhosts.server.ssh = "s"\nhosts.c = { ssh = "c" }\n'
+    text = DOTTED.replace('hosts.server = { role = "server", ssh = "s" }', 'hosts.server.role = "server"')
     with pytest.raises(BadInput, match="by clicking"):
         profile_tables.renamed(text, "server", "s2")
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from PySide6.QtCore import QPoint, QPointF, QRectF, Qt, Signal
+from PySide6.QtCore import QPoint, QPointF, QRectF, Qt, QTimer, Signal
 from PySide6.QtGui import (
     QContextMenuEvent,
     QFocusEvent,
@@ -220,10 +220,14 @@ class Picture(QGraphicsView):
         self._make_cards(placed)
         self._add = None
         if placed.add is not None:
-            self._add = AddCard(self._look, self.added.emit, placed.add)
+            self._add = AddCard(self._look, self._add_soon, placed.add)
             self._scene.addItem(self._add)
         self._place_cables()
         self._mark()
+
+    def _add_soon(self) -> None:
+        # Not at once: the card that was pressed is made anew by what follows, and is still at work here.
+        QTimer.singleShot(0, self, self.added.emit)
 
     def _laid_out(self, width: int, height: int) -> Places:
         roles = [host.role for host in self._shown.hosts]
