@@ -18,7 +18,8 @@ from PySide6.QtWidgets import QFrame, QGraphicsScene, QGraphicsView
 
 from gui.lab.add_card import ADD, AddCard
 from gui.lab.facts import ROLE_NAMES, HostShown, Shown
-from gui.lab.items import THE_LINE, Ground, HostCard, Pipe
+from gui.lab.host_card import HostCard
+from gui.lab.items import THE_LINE, Ground, Pipe
 from gui.lab.places import Places, places, put, room_of, share_of
 from gui.theme.look import Look
 from lab.model import Role
