@@ -12,6 +12,7 @@ from PySide6.QtWidgets import QApplication, QMainWindow, QWidget
 
 from gui import reading, telling
 from gui.asking import ask_target
+from gui.away import Away
 from gui.closing import Closing
 from gui.deeds import Deeds
 from gui.document import Document
@@ -20,6 +21,7 @@ from gui.found import OpenedProfile, OpenedRun
 from gui.jobs import Jobs
 from gui.keys import Keys
 from gui.layout import Layout
+from gui.notice import Notice
 from gui.opening import Opening, Then
 from gui.pages import Pages
 from gui.questions import Questions
@@ -32,6 +34,7 @@ from gui.stranger import Strangers
 from gui.telling import HELP, LAB, RESULTS, START
 from gui.theme import sheet
 from gui.theme.look import Look, system_palette
+from gui.tray import Desktop, Tray
 from lab.analysis.summary import Summary
 from lab.events import Event, RunStarted
 from lab.live import Live
@@ -54,7 +57,7 @@ class MainWindow(QMainWindow):
     finished = Signal(object)
     closed = Signal()
 
-    def __init__(self, look: Look, doors: Doors, reporter: Reporter) -> None:
+    def __init__(self, look: Look, doors: Doors, reporter: Reporter, desktop: Desktop | None = None) -> None:
         super().__init__()
         self._look, self._doors, self._reporter = look, doors, reporter
         self.setWindowTitle("BranchLab")
@@ -62,7 +65,7 @@ class MainWindow(QMainWindow):
         self.resize(1440, 900)
         self.setAcceptDrops(True)
         self._build_pages()
-        self._build_work()
+        self._build_work(desktop or Desktop())
         self._wire_work()
         self._wire_profile()
         self._wire_frame()
@@ -109,7 +112,7 @@ class MainWindow(QMainWindow):
 
     def interrupt(self) -> None:
         """Stop softly and close, as Ctrl C in the terminal asks."""
-        self.closing.stop_first()
+        self.closing.at_once()
 
     def leave(self) -> None:
         """Nobody is here any more: what waits for an answer goes on without one."""
@@ -209,7 +212,7 @@ class MainWindow(QMainWindow):
         self.run_page, self.results_page = pages.run, pages.results
         self.help_page, self.settings_page = pages.help, pages.settings
 
-    def _build_work(self) -> None:
+    def _build_work(self, desktop: Desktop) -> None:
         look, doors, document, pages = self._look, self._doors, self.document, self.pages
         self._questions = Questions(self)
         self.shown = Shown(pages, lambda: self.running, lambda: self.looking)
@@ -230,7 +233,12 @@ class MainWindow(QMainWindow):
             self.strangers,
             self,
         )
-        self.closing = Closing(look, document, self.runs, self.deeds, self.opening, self.story, self)
+        self._tray = Tray(desktop, self)
+        self._notice = Notice(self._tray, self)
+        self.away = Away(self._tray, self.shown, self.run_page.stop, doors.data, self)
+        self.closing = Closing(
+            look, document, self.runs, self.deeds, self.opening, self.story, self.away, self
+        )
         self.deeds.refused = self.opening.refused = self.story.refused
         self.deeds.agreed_first = self.strangers.before
 
@@ -250,6 +258,8 @@ class MainWindow(QMainWindow):
         self.deeds.settled.connect(self.closing.close_if_done)
         self._jobs.failed.connect(self._job_failed)
         self._jobs.ended.connect(self.closing.close_if_done)
+        self._notice.pressed.connect(self._show_end)
+        self._tray.closed.connect(self._close_from_tray)
 
     def _wire_profile(self) -> None:
         self.opening.profile.connect(self._profile_opened)
@@ -352,9 +362,20 @@ class MainWindow(QMainWindow):
 
     def _run_ended(self, outcome: object) -> None:
         self.finished.emit(outcome)
+        if self.settings_page.settings.notify:
+            self._notice.tell(self.live)
         if self.document.profile is not None and self.document.profile.lab != self.shown.lab:
             self._edited()  # what was edited meanwhile
         self.closing.close_if_done()
+
+    def _show_end(self) -> None:
+        """What came of the run, before all other windows."""
+        self.away.come_back()
+        self.show_page(RESULTS)
+
+    def _close_from_tray(self) -> None:
+        self.away.come_back()
+        self.close()
 
     # the frame --------------------------------------------------------------------------------------------
 
@@ -415,7 +436,9 @@ class MainWindow(QMainWindow):
         event.accept()
         self._layout.keep()
         self.leave()
-        self.document.take(None)
+        self.away.end()
+        if self.closing.forgets:
+            self.document.take(None)
         self.closed.emit()
 
     def resizeEvent(self, event: QResizeEvent) -> None:
