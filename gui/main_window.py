@@ -42,7 +42,7 @@ from lab.model import Experiment, Lab
 from lab.settings import Settings
 
 EXPORTS = (
-    "Slides (*.pptx);;Workbook (*.xlsx);;Report (*.html);;Tables (*.md);;Trials (*.csv);;"
+    "Slides (*.pptx);;Workbook (*.xlsx);;Report (*.html);;Report to print (*.pdf);;Tables (*.md);;Trials (*.csv);;"
     "Trials as JSON lines (*.jsonl)"
 )
 
