@@ -56,9 +56,11 @@ class Tray(QObject):
         self.progress = self.menu.addAction("")
         self.progress.setEnabled(False)
         self.menu.addSeparator()
-        self.open = self.menu.addAction("Open the window", self.opened.emit)
-        self.end = self.menu.addAction("", self.ending.emit)
-        self.close = self.menu.addAction("Close BranchLab", self.closed.emit)
+        self.menu.addAction("Open the window").triggered.connect(self.opened)
+        self.end = self.menu.addAction("")
+        self.end.triggered.connect(self.ending)
+        self.close = self.menu.addAction("Close BranchLab")
+        self.close.triggered.connect(self.closed)
 
     def portal(self) -> Portal | None:
         """For messages, where there is no tray."""
