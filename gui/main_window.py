@@ -31,7 +31,7 @@ from gui.shown import Shown
 from gui.starting import Starting
 from gui.story import Story
 from gui.stranger import Strangers
-from gui.telling import HELP, LAB, RESULTS, START
+from gui.telling import COMPARE, HELP, LAB, RESULTS, START
 from gui.theme import sheet
 from gui.theme.look import Look, system_palette
 from gui.tray import Desktop, Tray
@@ -40,6 +40,7 @@ from lab.events import Event, RunStarted
 from lab.live import Live
 from lab.model import Experiment, Lab
 from lab.settings import Settings
+from lab.store import Head
 
 EXPORTS = (
     "Slides (*.pptx);;Workbook (*.xlsx);;Report (*.html);;Report to print (*.pdf);;Tables (*.md);;Trials (*.csv);;"
@@ -173,6 +174,8 @@ class MainWindow(QMainWindow):
         if key == START:
             self._list_runs()
             self.starting.refresh()
+        elif key == COMPARE:
+            self._list_runs()
 
     def show_lab(self, lab: Lab, experiments: Sequence[Experiment], trials: dict[str, int]) -> None:
         """Show this lab, its experiments, and how many trials each plans."""
@@ -210,6 +213,7 @@ class MainWindow(QMainWindow):
         self._top, self._navigation, self._banner = pages.top, pages.navigation, pages.banner
         self.start_page, self.lab_page, self.experiment_page = pages.start, pages.lab, pages.experiment
         self.run_page, self.results_page = pages.run, pages.results
+        self.compare_page = pages.compare
         self.help_page, self.settings_page = pages.help, pages.settings
 
     def _build_work(self, desktop: Desktop) -> None:
@@ -297,6 +301,8 @@ class MainWindow(QMainWindow):
         self.run_page.results.connect(partial(self.show_page, RESULTS))
         self.results_page.opened.connect(self.opening.ask_run)
         self.results_page.exported.connect(self._ask_export)
+        self.compare_page.opened.connect(self.opening.ask_run)
+        self.compare_page.wanted.connect(self._compare)
         self.settings_page.changed.connect(self.use_settings)
         self.settings_page.told.connect(self._tell)
 
@@ -385,7 +391,16 @@ class MainWindow(QMainWindow):
         self._reporter.take(error)
 
     def _list_runs(self) -> None:
-        self._jobs.do(reading.recent(), self.start_page.show_runs)
+        self._jobs.do(reading.recent(), self._show_runs)
+
+    def _show_runs(self, heads: Sequence[Head]) -> None:
+        self.start_page.show_runs(heads)
+        self.compare_page.offer(heads)
+        if self.pages.seen == COMPARE:
+            self.compare_page.ask_again()
+
+    def _compare(self, a: str, b: str) -> None:
+        self._jobs.do(reading.compared(a, b), self.compare_page.show_compared)
 
     def _tell(self, told: Trouble) -> None:
         self._banner.tell(told)
