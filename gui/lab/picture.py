@@ -21,6 +21,7 @@ from gui.lab.facts import ROLE_NAMES, HostShown, Shown
 from gui.lab.host_card import HostCard
 from gui.lab.items import THE_LINE, Ground, Pipe
 from gui.lab.places import Places, places, put, room_of, share_of
+from gui.lab.rates import Rates
 from gui.theme.look import Look
 from lab.model import Role
 
@@ -78,6 +79,8 @@ class Picture(QGraphicsView):
         self._add: AddCard | None = None
         self._scene.addItem(self._ground)
         self._scene.addItem(self._pipe)
+        self.rates = Rates(look)
+        self._scene.addItem(self.rates)
         look.changed.connect(self._scene.update)
 
     # what the page asks for
@@ -123,6 +126,7 @@ class Picture(QGraphicsView):
         """Rates by direction in bit/s, and the client that works now."""
         self._pipe.show_rates(rates)
         self._ground.show_rates(rates, host)
+        self.rates.show_rates(rates)
 
     def select(self, name: str) -> None:
         """Select a host, the line or nothing; tells."""
@@ -271,6 +275,7 @@ class Picture(QGraphicsView):
         placed.server = next(iter(boxes[Role.SERVER]), None)
         self._ground.place(placed, placed.area)
         self._pipe.place(placed)
+        self.rates.place(placed.area)
 
     def _zone(self, role: Role) -> QRectF:
         if self._places is None:
