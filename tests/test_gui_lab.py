@@ -434,7 +434,7 @@ def test_the_menu_of_a_host_by_right_click_by_key_and_by_its_button(opened: Open
     entries = menu(window)
     assert {"Duplicate", "Check this host"} <= set(entries)
     entries["Rename"].trigger()  # type: ignore[attr-defined]
-    assert QApplication.focusWidget() is field(window, "name")
+    assert window.focusWidget() is field(window, "name")
 
 
 def test_one_host_is_looked_at_and_the_others_keep_what_was_found(opened: Opened, qtbot: QtBot) -> None:
