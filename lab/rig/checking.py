@@ -113,6 +113,9 @@ def _windows(one: Connected, holds: bool) -> Iterator[Checked]:
             "no line can be held on Windows",
             'Give a Linux machine between office and server role = "router".',
         )
+    lacks = services.not_on_windows(one)
+    if lacks is not None:
+        yield Checked(one.name, False, *lacks)
     yield Checked(one.name, True, "bytes that arrive on Windows are counted by a router, if they pass one")
 
 
