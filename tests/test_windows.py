@@ -282,7 +282,7 @@ def test_squid_is_asked_to_purge_by_http(one: Talk, folder: Path) -> None:
     assert set(asked) == {url}
 
 
-def test_a_command_of_ones_own_is_ended_with_all_that_it_started(one: Talk, folder: Path) -> None:
+def test_commands_of_ones_own_open_no_console_window(one: Talk, folder: Path) -> None:
     script = folder / "list.py"
     script.write_text("print('one'); print('two')")
     where = {"kind": "command", "list": [sys.executable, str(script)], "purge": [sys.executable, "-c", ""]}
