@@ -247,7 +247,7 @@ class _Command:
 
     def _kept(self) -> str:
         tail = self._tail[len(self._tail) - self._keep :] if len(self._tail) > self._keep else self._tail
-        return bytes(tail).decode("utf-8", "replace")
+        return system.Reading().decode(bytes(tail), True)
 
 
 class _Streams:

@@ -4,6 +4,7 @@ Modules that only POSIX has are imported here, guarded; so are the calls that on
 whose layouts are those of processthreadsapi.h and psapi.h.
 """
 
+import codecs
 import contextlib
 import os
 import subprocess
@@ -204,6 +205,32 @@ def used(process: "subprocess.Popen[bytes]") -> Usage:
         None if times is None else times[2] / 1e7,
         _windows_peak_kib(int(handle)),
     )
+
+
+def code_page() -> Optional[str]:
+    """In what Windows' programs without a console write, as Python calls it (GetACP); None elsewhere."""
+    return "cp%d" % _kernel().GetACP() if os.name == "nt" else None
+
+
+class Reading:
+    """Bytes of a command as text: UTF-8; on Windows, from the first that are none on, the system's code page."""
+
+    def __init__(self) -> None:
+        other = code_page()
+        self._other: Optional[str] = other
+        self._decoder: Any = codecs.getincrementaldecoder("utf-8")("replace" if other is None else "strict")
+
+    def decode(self, data: bytes, final: bool = False) -> str:
+        """The text of these bytes, as far as its signs are whole."""
+        waiting: bytes = self._decoder.getstate()[0]
+        try:
+            return str(self._decoder.decode(data, final))
+        except UnicodeDecodeError:
+            try:
+                self._decoder = codecs.getincrementaldecoder(str(self._other))("replace")
+            except LookupError:  # a page that Python does not know
+                self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
+            return str(self._decoder.decode(waiting + data, final))
 
 
 def memory_bytes() -> Optional[int]:

@@ -91,6 +91,9 @@ class FakeKernel32:
         struct.pack_into("@IIQ", status, 0, 64, 0, 8 << 30)
         return 1
 
+    def GetACP(self):
+        return 936  # a Chinese Windows
+
     def CloseHandle(self, handle):
         return 1
 

@@ -393,6 +393,13 @@ def test_what_selects_a_variant_is_sent_as_the_request_had_it() -> None:
     assert cache_squid.selection(b"") == ()
 
 
+def test_no_program_of_squids_is_needed() -> None:
+    """Field fault: `squidclient` and purge tools are gone with Squid 7. HTTP is spoken here."""
+    for file in Path(cache_squid.__file__).parent.glob("*.py"):
+        assert "squidclient" not in file.read_text("utf-8")
+    assert not hasattr(cache_squid, "subprocess")
+
+
 @pytest.mark.parametrize(
     "url",
     [

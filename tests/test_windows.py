@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import json
 import os
 import shlex
 import shutil
@@ -56,7 +57,7 @@ def bundle(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(autouse=True)
-def fake_system(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def fake_system(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A FAKE taskkill, alone in PATH, and a folder of programs with one tool that is in no PATH. The latter's path."""
     tools, programs = tmp_path / "System32", tmp_path / "Program Files"
     tools.mkdir()
@@ -69,7 +70,8 @@ def fake_system(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (programs / "VisualSVN Server" / "bin" / "svnadmin").write_text(SVNADMIN)
     for path in (tools / "taskkill", programs / "VisualSVN Server" / "bin" / "svnadmin"):
         path.chmod(0o755)
-    monkeypatch.setenv("PATH", str(tools))
+    if "shell" not in request.fixturenames:  # there, this system's sshd is started
+        monkeypatch.setenv("PATH", str(tools))
     monkeypatch.setenv("ProgramFiles", str(programs))
     return programs
 
@@ -126,6 +128,21 @@ def test_commands_run_by_subprocess(agent: Talk) -> None:
     agent.send({"id": 4, "verb": "command", "args": {"argv": endless, "timeout_s": 600}})
     agent.ask(5, "cancel", target=4)
     assert agent.last(4)["done"]["cancelled"]
+
+
+def test_output_in_the_code_page_of_the_system_is_readable(agent: Talk) -> None:
+    """Field fault: a Chinese Windows' output in code page 936 is garbled. What is UTF-8 stays so."""
+    for number, encoding in enumerate(("gbk", "utf-8"), 1):
+        words = "工作副本 3 个文件".encode(encoding)
+        # Cut within a sign, so that it comes in two pieces.
+        pieces = [words[:3], words[3:]]
+        script = f"import os, time\nfor piece in {pieces}: os.write(1, piece); time.sleep(0.2)"
+        asked = {"argv": [sys.executable, "-c", script], "timeout_s": 60}
+        agent.send({"id": number, "verb": "command", "args": asked})
+        text = ""
+        while "done" not in (message := agent.next()):
+            text += message["data"].get("text", "")
+        assert text == message["done"]["tail"] == "工作副本 3 个文件"
 
 
 def test_megabytes_come_whole_and_in_order(agent: Talk) -> None:
@@ -488,6 +505,11 @@ def test_a_place_for_a_service_on_windows_is_a_folder_on_a_drive(monkeypatch: py
 # ---- shells
 
 
+ECHO = "import json, sys; print(json.dumps(sys.argv[1:]))"
+ODD = ["$env:TFSPROXY", '{"a": "b"}', "%PATH%", "a & b | c > d", "`whoami`", "'", "C:\\x y\\", "é"]
+"""Field faults: cmd.exe strips double quotes, PowerShell expands `$...`: words reach a command as they are."""
+
+
 @pytest.mark.lab
 @pytest.mark.parametrize("shell", ["cmd", "powershell"])
 @pytest.mark.parametrize("python", ["python", "py"])
@@ -502,6 +524,9 @@ def test_agents_start_under_a_fake_of_windows_shells(tmp_path: Path, shell: str,
             with agents.started(connection, privileged=privileged, root="direct") as agent:
                 assert agent.ask("clock")["utc"] > 1e9
                 assert agent.hello["privileged"] is privileged
+                if not privileged:
+                    asked = {"argv": [sys.executable, "-c", ECHO, *ODD], "timeout_s": 60}
+                    assert json.loads(agent.ask("command", asked)["tail"]) == ODD
         with pytest.raises(AgentRefused, match="unknown verb"):
             agents.started(connection).ask("nonsense")
 
