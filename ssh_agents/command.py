@@ -247,7 +247,12 @@ class _Command:
 
     def _kept(self) -> str:
         tail = self._tail[len(self._tail) - self._keep :] if len(self._tail) > self._keep else self._tail
-        return system.Reading().decode(bytes(tail), True)
+        data = bytes(tail)
+        if os.name == "nt" and len(self._tail) > self._keep:
+            # Else half a sign of UTF-8 at the cut would make all that follows the code page's.
+            cut = next((at for at in range(min(4, len(data))) if data[at] & 0xC0 != 0x80), 0)
+            data = data[cut:]
+        return system.Reading().decode(data, True)
 
 
 class _Streams:

@@ -7,5 +7,5 @@ test -e "$modules/mod_unixd.so" && set -- "$@" -C "LoadModule unixd_module \"$mo
 apache=/usr/sbin/apache2
 test -x "$apache" || apache=/usr/sbin/httpd
 test "$(/usr/bin/id -u)" = 0 || exec "$apache" "$@"
-/bin/chmod -R a+rwX "$(/usr/bin/dirname "$2")"
+/bin/chmod -R a+rwX "$(/usr/bin/dirname "$2")" "$(/bin/sed -n 's/^CacheRoot "\(.*\)"$/\1/p' "$2")"
 exec /usr/bin/setpriv --reuid=65534 --regid=65534 --clear-groups "$apache" "$@"

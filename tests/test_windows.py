@@ -143,6 +143,8 @@ def test_output_in_the_code_page_of_the_system_is_readable(agent: Talk) -> None:
         while "done" not in (message := agent.next()):
             text += message["data"].get("text", "")
         assert text == message["done"]["tail"] == "工作副本 3 个文件"
+    asked["tail"] = 8  # which is within a sign
+    assert agent.ask(3, "command", **asked)["done"]["tail"] == "文件"
 
 
 def test_megabytes_come_whole_and_in_order(agent: Talk) -> None:
@@ -446,6 +448,27 @@ def test_apache_is_started_as_a_proxy_and_ended_whatever_becomes_of_the_agent(
     with socket.socket() as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         probe.bind(("127.0.0.1", args["port"]))
+
+
+@pytest.mark.lab
+def test_a_cache_beside_its_proxy_is_emptied_and_used_again(
+    bundle: Path, folder: Path, httpd: Path, origin: int
+) -> None:
+    agent = Talk(sys.executable, bundle, "privileged")
+    agent.ask(1, "lease.open", lease_s=60)
+    place = folder / "kept" / "cache"
+    for number in (10, 20):
+        args = asked(folder, origin, cache=str(place))  # another port: here the first one rests for a while
+        where = {"kind": "caching-proxy", "folder": args["folder"]}
+        word = agent.ask(number, "service.start", **args)
+        assert "done" in word, word
+        assert fetched(args["port"], f"http://127.0.0.1:{origin}/svn/1") == ORIGIN
+        cache = {"kind": "apache-disk", "folder": str(place)}
+        assert agent.ask(number + 1, "cache.list", **cache)["done"]["objects"] == 1
+        assert agent.ask(number + 2, "service.stop", **where)["done"]["stopped"] == 1
+        assert [path.name for path in place.iterdir()] == [".branchlab-cache"]
+    assert not (folder / "lab").exists()
+    assert agent.close()[0] == 0
 
 
 @pytest.mark.lab
