@@ -426,7 +426,8 @@ class Head(QWidget):
 
     def needed(self) -> int:
         """The head's height, with the banner where there is one."""
-        return self.sizeHint().height()
+        # Texts that are wrapped make a size hint guess too high: it knows no width.
+        return self._column.totalHeightForWidth(self.width())
 
     def say(self, text: str) -> None:
         """A plain line under the title."""
