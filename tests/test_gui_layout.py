@@ -10,7 +10,7 @@ os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
 
 import pytest
 from fake_testbed import FakeTestbed, experiment, small
-from PySide6.QtCore import Qt
+from PySide6.QtCore import QPoint, Qt
 from PySide6.QtWidgets import QApplication, QPushButton, QStyle, QStyleOptionComboBox, QWidget
 from pytestqt.qtbot import QtBot
 from test_gui_window import FOREVER_MS, made, ran, started
@@ -18,6 +18,8 @@ from test_gui_window import FOREVER_MS, made, ran, started
 from gui.actions import Action, found
 from gui.asking import CloseDialog
 from gui.main_window import LAB, RESULTS, RUN, START, MainWindow
+from gui.results import answers
+from gui.results.table import HEADER, ROW
 from gui.theme import icons, marks
 from gui.widgets.basic import Choice, Label
 from gui.widgets.frame import FocusRing
@@ -61,22 +63,77 @@ def busy(until: int = 40) -> Live:
 
 
 @pytest.mark.parametrize("size", [(1440, 900), (1280, 720)])
-@pytest.mark.parametrize("rests", [False, True])
-def test_answers_are_never_cut(made: Made, qtbot: QtBot, size: tuple[int, int], rests: bool) -> None:
+def test_answers_are_never_cut_and_all_of_one_is_unfolded_below(
+    made: Made, qtbot: QtBot, size: tuple[int, int]
+) -> None:
     window = made()
     ran(qtbot, window, experiment(lines=DELAYED, attempts=2))
     shown(window, RESULTS, size)
-    for card in window.results_page.answers._cards:
-        if rests:
-            card._basis.click()
-    shown(window, RESULTS)
-    cut = [
+    page = window.results_page
+    assert not cut_labels(page.answers)
+    assert page.summary is not None
+    for card, finding in zip(page.answers._cards, page.summary.findings, strict=True):
+        if card.all.isVisible():
+            card.all.click()
+            shown(window, RESULTS)
+            told = [label.text() for label in page.answers.whole.findChildren(Label)]
+            assert {answers.whole(one.text) for one in finding.sentences} <= set(told)
+            assert not cut_labels(page.answers)
+    page.answers.whole.close.click()
+    assert not page.answers.whole.isVisible()
+    assert not any(card.all.isChecked() for card in page.answers._cards)
+
+
+def cut_labels(root: QWidget) -> list[tuple[str, int, int]]:
+    return [
         (label.text(), label.height(), label.heightForWidth(label.width()))
-        for card in window.results_page.answers._cards
-        for label in card.findChildren(Label)
-        if label.wordWrap() and label.height() < label.heightForWidth(label.width())
+        for label in root.findChildren(Label)
+        if label.isVisible() and label.wordWrap() and label.height() < label.heightForWidth(label.width())
     ]
-    assert not cut
+
+
+def test_in_the_smallest_window_table_and_chart_are_seen_below_the_answers(made: Made, qtbot: QtBot) -> None:
+    window = made()
+    ran(qtbot, window, experiment(lines=DELAYED, attempts=2))
+    shown(window, RESULTS, (1280, 720))
+    page = window.results_page
+    below = page._table_card.mapTo(page, QPoint(0, 0)).y()
+    assert page.height() - below >= 4 * ROW + HEADER + 40, "title, head and the first lines"
+
+
+def test_the_sentence_of_the_whole_stands_over_the_answers(made: Made, qtbot: QtBot) -> None:
+    window = made()
+    ran(qtbot, window, experiment(lines=DELAYED, attempts=4))
+    shown(window, RESULTS, (1280, 720))
+    page = window.results_page
+    assert page.summary is not None
+    assert page.summary.choice is not None
+    assert page._money_question.isVisible()
+    assert page._money_question.text().startswith("Proxy or wider line")
+    assert page._money_question.toolTip() == answers.whole(page.summary.choice.text)
+    assert not cut_labels(page)
+
+
+def test_published_figures_say_that_they_are_and_what_each_line_means_in_a_month(
+    made: Made, qtbot: QtBot
+) -> None:
+    window = made()
+    window.starting.show_published("published-2008")
+    page = window.results_page
+    qtbot.waitUntil(lambda: page.summary is not None, timeout=60_000)
+    for size in ((1280, 720), (1440, 900)):
+        shown(window, RESULTS, size)
+        assert not page._scroll.horizontalScrollBar().isVisible()
+        assert not cut_labels(page)
+    assert page._proven.label.text() == "published figures, not measured here"
+    assert not page._lines.isVisible()
+    assert not page._bars_card.isVisible()
+    assert page.money.isVisible()
+    heads, first, *rest = (row.split("\t") for row in page.money.copied().split("\n"))
+    assert heads == ["upload/download", "no proxy", "full cache", "proxy saves", "from"]
+    assert first[0].startswith("64/128")
+    assert len(rest) == 5
+    assert all(len(row) == 5 for row in rest)
 
 
 @pytest.mark.parametrize("size", [(1440, 900), (1280, 720)])
@@ -90,7 +147,7 @@ def test_results_are_as_wide_as_their_window_and_aligned(
     page = window.results_page
     assert not page._scroll.horizontalScrollBar().isVisible()
     assert page._table_card.width() == page._bars_card.width()
-    assert page._chart_card.x() == page._lines.x()
+    assert page._chart_card.x() == page.money.x()
     assert page._about.width() < page._about.fontMetrics().horizontalAdvance(page._about.text())
 
 
