@@ -9,6 +9,8 @@ from pathlib import Path
 os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
 
 import pytest
+import start_shown
+import walked
 from fake_testbed import FakeTestbed, experiment, small
 from PySide6.QtCore import QPoint, Qt
 from PySide6.QtWidgets import QApplication, QPushButton, QStyle, QStyleOptionComboBox, QWidget
@@ -20,6 +22,7 @@ from gui.asking import CloseDialog
 from gui.main_window import LAB, RESULTS, RUN, START, MainWindow
 from gui.results import answers
 from gui.results.table import HEADER, ROW
+from gui.telling import EXPERIMENT
 from gui.theme import icons, marks
 from gui.widgets.basic import Choice, Label
 from gui.widgets.frame import FocusRing
@@ -114,6 +117,26 @@ def test_the_sentence_of_the_whole_stands_over_the_answers(made: Made, qtbot: Qt
     assert not cut_labels(page)
 
 
+@pytest.mark.parametrize("size", [(1440, 900), (1280, 720)])
+def test_twelve_lines_many_attempts_and_long_names_are_not_cut(
+    made: Made, qtbot: QtBot, tmp_path: Path, size: tuple[int, int]
+) -> None:
+    window = made()
+    profile = tmp_path / ("long-" * 20 + "name.toml")
+    profile.write_text(start_shown.MANY, "utf-8")
+    window.open_profile(profile)
+    qtbot.waitUntil(lambda: window.document.profile is not None and not window._jobs, timeout=FOREVER_MS)
+    shown(window, EXPERIMENT, size)
+    area = window.experiment_page._scroll
+    body = area.widget()
+    assert body is not None
+    assert body.width() <= area.viewport().width(), "what is right of that is cut"
+    assert not walked.cut(window.experiment_page)
+    shown(window, LAB)
+    assert not walked.cut(window.lab_page)
+    window.document.take(None)
+
+
 def test_published_figures_say_that_they_are_and_what_each_line_means_in_a_month(
     made: Made, qtbot: QtBot
 ) -> None:
@@ -130,7 +153,7 @@ def test_published_figures_say_that_they_are_and_what_each_line_means_in_a_month
     assert not page._bars_card.isVisible()
     assert page.money.isVisible()
     heads, first, *rest = (row.split("\t") for row in page.money.copied().split("\n"))
-    assert heads == ["upload/download", "no proxy", "full cache", "proxy saves", "from"]
+    assert heads == ["upload/download", "no proxy", "full cache", "proxy saves", "saves from"]
     assert first[0].startswith("64/128")
     assert len(rest) == 5
     assert all(len(row) == 5 for row in rest)

@@ -145,7 +145,7 @@ class MoneyCard(Card):
         enabled = next((one.proxy for one in found.options if one.proxy.enabled), None)
         heads = ["upload/download", "no proxy"]
         if enabled is not None:
-            heads += [told.cache(enabled).removeprefix("a "), "proxy saves", "from"]
+            heads += [told.cache(enabled).removeprefix("a "), "proxy saves", "saves from"]
         self._rows = [heads]
         for at, head in enumerate(heads):
             self._put(0, at, head, 12, 600, "text2")

@@ -45,11 +45,13 @@ _FEW = 3
 class ResultsPage(QWidget):
     """Shows a summary. It scrolls under a fixed head.
 
-    Signals: `exported()` the run is wanted as a file; `opened()` another run is wanted.
+    Signals: `exported()` the run is wanted as a file; `opened()` another run is wanted; `published()` the published
+    one is.
     """
 
     exported = Signal()
     opened = Signal()
+    published = Signal()
 
     def __init__(self, look: Look) -> None:
         super().__init__()
@@ -70,8 +72,10 @@ class ResultsPage(QWidget):
         self._tabs.idClicked.connect(self._tab)
         self._tab_names: list[str] = []
         text = "Results appear here with the first kept attempt."
-        self._empty = Empty(look, "chart-line-up", "No run yet", text, "Open a run …")
+        out = "or read the published run of 2008"
+        self._empty = Empty(look, "chart-line-up", "No run yet", text, "Open a run …", out)
         self._empty.pressed.connect(self.opened)
+        self._empty.left.connect(self.published)
         body = QWidget()
         body.setObjectName("scrolled")
         self._body = column(body, self._money_question, self.answers, spacing=12)
@@ -354,6 +358,7 @@ class ResultsPage(QWidget):
         self._column.setContentsMargins(margin, 10 if small else 14, 0, 0)
         self._column.setSpacing(gap)
         self.head.setContentsMargins(0, 0, margin, 0)
+        self._empty.setContentsMargins(0, 0, margin, 0)
         self._body.setContentsMargins(0, 0, margin - 10 if small else 10, margin)
         self._body.setSpacing(gap)
         self._figures.setSpacing(gap)

@@ -36,7 +36,9 @@ class SettingsPage(QWidget):
         self.head = Head(look)
         self.head.title.say("Settings")
         self.theme = Segments(look, list(_THEMES), "Colours")
-        self.motion = Check(look, "What is at work turns; without this, nothing ever moves by itself")
+        self.motion = Check(
+            look, "Show that something is at work by a sign that turns; without this, nothing moves by itself"
+        )
         self.data = Label(look, "", 12, 400, "text", mono=True, wrap=True)
         self.choose = Button(look, "Choose a folder …", icon="folder-open")
         self.reset = Button(look, "Use the usual one", "flat")
