@@ -13,9 +13,10 @@ from lab.analysis.findings import NO_NUMBER
 from lab.analysis.summary import Summary
 from lab.live import Live
 
+START = "start"
 LAB, EXPERIMENT, RUN, RESULTS = "lab", "experiment", "run", "results"
 HELP, SETTINGS = "help", "settings"
-"""Keys of the pages in the navigation."""
+"""Keys of the pages; all but Start are in the navigation."""
 PLACES = (
     Place(LAB, "Lab", "tree-structure"),
     Place(EXPERIMENT, "Experiment", "flask"),
@@ -63,8 +64,8 @@ def _known(live: Live, shown: facts.Shown) -> bool:
     return bool(live.run) or shown.checked is not None
 
 
-def status_bar(bar: StatusBar, live: Live) -> None:
-    """What is true now; while a run goes, how far it is."""
+def status_bar(bar: StatusBar, live: Live, published: str = "") -> None:
+    """What is true now; while a run goes, how far it is; of `published` figures, where they are from."""
     if live.running and live.total:
         eta = live.eta()
         bar.progress(
@@ -73,6 +74,8 @@ def status_bar(bar: StatusBar, live: Live) -> None:
             [(share, done) for _, share, done in live.parts()],
             "" if eta is None else f"{words.span(*eta)} to go",
         )
+    elif published:
+        bar.say(marks.UNKNOWN, f"Source: {published.partition(':')[0]}; nothing of it was measured here", "")
     elif live.done:
         bad = live.counts.get("failed", 0) + live.counts.get("void", 0)
         said = "line and cache were verified before every counted trial"
