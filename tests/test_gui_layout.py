@@ -13,7 +13,7 @@ import start_shown
 import walked
 from fake_testbed import FakeTestbed, experiment, small
 from PySide6.QtCore import QPoint, Qt
-from PySide6.QtWidgets import QApplication, QPushButton, QStyle, QStyleOptionComboBox, QWidget
+from PySide6.QtWidgets import QApplication, QLineEdit, QPushButton, QStyle, QStyleOptionComboBox, QWidget
 from pytestqt.qtbot import QtBot
 from test_gui_window import FOREVER_MS, made, ran, started
 
@@ -136,6 +136,51 @@ def test_twelve_lines_many_attempts_and_long_names_are_not_cut(
     shown(window, LAB)
     assert not walked.cut(window.lab_page)
     window.document.take(None)
+
+
+def test_traffic_now_is_shown_while_there_is_a_now(made: Made, qtbot: QtBot) -> None:
+    window = made()
+    window.show_live(busy())
+    shown(window, RUN, (1280, 720))
+    assert window.run_page.traffic.isVisible()
+    ran(qtbot, window, small())
+    shown(window, RUN)
+    assert not window.run_page.traffic.isVisible()
+    assert window.run_page.strips.width() > 1000
+
+
+def test_prices_and_people_change_what_a_month_means(made: Made, qtbot: QtBot) -> None:
+    window = made()
+    ran(qtbot, window, experiment(lines=DELAYED[:2], attempts=4))
+    shown(window, RESULTS, (1280, 720))
+    money = window.results_page.money
+    before = money.found
+    assert before is not None
+    type_into(qtbot, money.people.field, "20")
+    assert money.found is not None
+    assert money.found.options[0].time_s == pytest.approx(2 * (before.options[0].time_s or 0))
+    window.results_page._tab(window.results_page._tab_names.index("check-out"))
+    assert money.often.field.accessibleName() == "Check-Out, a day each"
+    qtbot.mouseClick(money.prices_button, Qt.MouseButton.LeftButton)
+    fields = {field.accessibleName(): field for field in money._prices.findChildren(QLineEdit)}
+    assert set(fields) >= {"Hour of waiting", "Proxy, a month"}
+    type_into(qtbot, fields["Hour of waiting"], "1,024")
+    assert fields["Hour of waiting"].property("wrong") is True
+    assert any("1,024 or 1.024? Write 1024." in label.text() for label in money.findChildren(Label))
+    for name, text in zip(fields, ("40,5", "100", "30", "60"), strict=True):
+        type_into(qtbot, fields[name], text)
+    assert money.found.cheapest is not None
+    assert "EUR" in money.copied()
+    assert money._answer.text().startswith("Cheapest: ")
+    shown(window, RESULTS)
+    assert not walked.cut(money)
+
+
+def type_into(qtbot: QtBot, field: QLineEdit, text: str) -> None:
+    field.setFocus()
+    field.selectAll()
+    qtbot.keyClicks(field, text)
+    qtbot.keyClick(field, Qt.Key.Key_Return)
 
 
 def test_published_figures_say_that_they_are_and_what_each_line_means_in_a_month(
@@ -392,6 +437,8 @@ def test_ctrl_k_finds_and_does(made: Made, qtbot: QtBot) -> None:
     assert QApplication.focusWidget() is field
     qtbot.keyClicks(field, "diff")
     assert [window.keys.actions.list.item(n).text() for n in (0, 1)] == ["Results", "Figures of Diff"]
+    card = window.keys.actions._card
+    assert card.height() == card.layout().totalSizeHint().height(), "as high as what was found"
     qtbot.keyClick(field, Qt.Key.Key_Return)
     assert not window.keys.actions.isVisible()
     assert window._page == RESULTS

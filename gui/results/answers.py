@@ -29,6 +29,7 @@ _FIGURES = {
 _MOST = 160
 """So many characters fill the five lines that a card has room for, on the narrowest window."""
 _UNIT = re.compile(r"(?<=\d) (?=%|(?:ms|s|min|h|kB|MB|GB|bytes|kbit|Mbit|Gbit|bit)\b)")
+_HYPHEN = re.compile(r"(?<=Check)-(?=Out|In)")
 _GLUE = "\N{ZERO WIDTH NO-BREAK SPACE}"
 """A word joiner would do the same, but Inter has none, and the font that lends it makes its lines higher."""
 _CHART = ("Chart", "chart-line-up")
@@ -173,5 +174,5 @@ def brief(text: str) -> str:
 
 
 def whole(text: str) -> str:
-    """The text with figures and their units kept on one line."""
-    return _UNIT.sub(words.NBSP, text).replace("/s", f"/{_GLUE}s")
+    """The text with figures and their units, and the names of operations, kept on one line."""
+    return _HYPHEN.sub(f"-{_GLUE}", _UNIT.sub(words.NBSP, text)).replace("/s", f"/{_GLUE}s")
