@@ -24,7 +24,7 @@ from gui.report import DefectDialog, Trouble
 from gui.start.pairs import PairsDialog
 from gui.stranger import StrangerDialog, told
 from gui.telling import EXPERIMENT, LAB, RESULTS, RUN
-from lab import runner
+from lab import recent, runner
 from lab.analysis import before_after
 from lab.draft import Recovered
 from lab.events import HostChanged, Noted, Outcome, RunFinished, RunPaused
@@ -182,6 +182,8 @@ def _many(camera: Camera) -> None:
         window.show_page(LAB)
         camera.shoot("lab-many", 0.4)
         window.document.take(None)
+        camera.wait()
+        recent.forget(profile)
 
 
 def _by_hand(camera: Camera) -> None:
