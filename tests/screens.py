@@ -32,7 +32,7 @@ from gui import app
 from gui.doors import Doors
 from gui.main_window import MainWindow
 from gui.report import Reporter
-from gui.telling import EXPERIMENT, HELP, LAB, RESULTS, RUN, SETTINGS
+from gui.telling import COMPARE, EXPERIMENT, HELP, LAB, RESULTS, RUN, SETTINGS
 from gui.theme import sheet
 from gui.theme.look import Look
 from lab import embedded, profile, runner, settings, store
@@ -245,6 +245,9 @@ def pages(camera: Camera, events: Sequence[Event], run: Path, lab: Path | None) 
     window.results_page.answers.fold()
     window.show_page(RUN)
     camera.shoot("run-done", 0.6)
+    window.show_page(COMPARE)
+    camera.wait()
+    camera.shoot(COMPARE, 0.4)
     window.starting.show_published("published-2008")
     camera.wait()
     camera.shoot("results-published", 0.6)
