@@ -219,7 +219,7 @@ class NavButton(QAbstractButton):
             painter.drawRoundedRect(box, 6, 6)
         if chosen:
             painter.setBrush(look.colour("accent"))
-            painter.drawRoundedRect(QRectF(0, 9 if not self._narrow else 15, 3, 18), 1.5, 1.5)
+            painter.drawRoundedRect(QRectF(0, 9 if not self._narrow else 6, 3, 18), 1.5, 1.5)
         ink = look.colour("accent" if chosen else "text2")
         painter.setPen(ink if chosen else look.colour("text"))
         if self._narrow:
