@@ -207,7 +207,7 @@ class SettingsPage(QWidget):
         margin = 16 if small else 20
         self._column.setContentsMargins(margin, 10 if small else 14, margin, 16)
         # A scroll area asks nobody how high a text of its width is.
-        self._body.setMinimumHeight(self._body.layout().totalHeightForWidth(self.width() - 2 * margin))
+        self._body.setMinimumHeight(self._body.layout().totalHeightForWidth(self._look.px(_WIDTH)))
 
 
 def _card(look: Look, title: str) -> Card:
