@@ -70,7 +70,7 @@ class SettingsPage(QWidget):
         self._keep(theme=theme)
 
     def _build(self, look: Look) -> None:
-        body = QWidget()
+        body = self._body = QWidget()
         body.setObjectName("scrolled")
         cards = column(body, spacing=12, margins=(0, 0, 8, 0))
         for card in (
@@ -206,6 +206,8 @@ class SettingsPage(QWidget):
         self.head.small(small)
         margin = 16 if small else 20
         self._column.setContentsMargins(margin, 10 if small else 14, margin, 16)
+        # A scroll area asks nobody how high a text of its width is.
+        self._body.setMinimumHeight(self._body.layout().totalHeightForWidth(self._look.px(_WIDTH)))
 
 
 def _card(look: Look, title: str) -> Card:
