@@ -14,6 +14,7 @@ from lab.events import (
     Event,
     HostSeen,
     LineProved,
+    Noted,
     RunFinished,
     RunStarted,
     TrialFinished,
@@ -26,7 +27,7 @@ REDRAW_MS = 50
 _SLOW_REFRESH = 4
 """Progress and roles are told every so many redraws: five times a second is enough for words."""
 _SUMMARY_REFRESH = 100
-_LAB_WORDS = (RunStarted, HostSeen, LineProved, TrialStarted, TrialFinished, RunFinished)
+_LAB_WORDS = (RunStarted, HostSeen, LineProved, Noted, TrialStarted, TrialFinished, RunFinished)
 
 
 class Shown(QObject):
@@ -102,7 +103,8 @@ class Shown(QObject):
         telling.top_bar(pages.top, self.live, known, past=self.past)
         trials = pages.experiment.trials
         telling.navigation(pages.navigation, self.live, known, self.summary, past=self.past, trials=trials)
-        telling.status_bar(pages.status, self.live)
+        published = self.summary.source if pages.seen == RESULTS and self.summary is not None else ""
+        telling.status_bar(pages.status, self.live, published)
 
     def _slow(self) -> None:
         if self._lab_dirty:

@@ -1,5 +1,6 @@
 """What a host is: system, processor, memory, disk, tools, addresses. Parsers take text; all is read only."""
 
+import hashlib
 import os
 import platform
 import shutil
@@ -61,11 +62,12 @@ def tell(args: Dict[str, Any], call: protocol.Call) -> Dict[str, Any]:
         "python": platform.python_version(),
         "cpus": _cpus(),
         "cpu": processor(_text("/proc/cpuinfo")) or platform.processor() or None,
-        "memory_bytes": memory(_text("/proc/meminfo")),
+        "memory_bytes": memory(_text("/proc/meminfo")) or system.memory_bytes(),
         "loadavg": list(os.getloadavg()) if hasattr(os, "getloadavg") else None,
         "disk": _disk(path),
         "congestion": _text("/proc/sys/net/ipv4/tcp_congestion_control").strip() or None,
         "boot_id": _text("/proc/sys/kernel/random/boot_id").strip() or None,
+        "host_id": _host_id(),
         "user": _user(),
         "uid": os.getuid() if hasattr(os, "getuid") else None,
         "capabilities": net_admin(_text("/proc/self/status")),
@@ -189,6 +191,12 @@ def _cpus() -> Optional[int]:
     return os.cpu_count()
 
 
+def _host_id() -> Optional[str]:
+    """Tells this host from others of the same name and address; a digest, as systemd's machine-id(5) asks for."""
+    known = (_text("/etc/machine-id") or _text("/var/lib/dbus/machine-id")).strip()
+    return hashlib.sha256(b"branchlab " + known.encode()).hexdigest()[:16] if known else None
+
+
 def _user() -> Optional[str]:
     import getpass
 
@@ -215,7 +223,8 @@ def _disk(path: str) -> Optional[Dict[str, Any]]:
 
 def search_path() -> str:
     """The folders where tools are looked for; an ordinary user's own leaves out those for administrators."""
-    return os.pathsep.join([os.environ.get("PATH", os.defpath), "/usr/local/sbin", "/usr/sbin", "/sbin"])
+    more = system.program_folders() if os.name == "nt" else ["/usr/local/sbin", "/usr/sbin", "/sbin"]
+    return os.pathsep.join([os.environ.get("PATH", os.defpath), *more])
 
 
 def _version(name: str) -> Optional[str]:
@@ -231,6 +240,7 @@ def _version(name: str) -> Optional[str]:
             timeout=TOOL_S,
             env=dict(os.environ, LC_ALL="C.UTF-8"),
             check=False,
+            creationflags=system.quiet_flags(),
         )
     except (OSError, subprocess.TimeoutExpired) as error:
         print("facts: %s: %s" % (program, error), file=sys.stderr)

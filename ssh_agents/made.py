@@ -69,6 +69,22 @@ def _next(folder: int, part: str, place: str, make: bool, last: bool) -> int:
         raise
 
 
+def make(folder: str, inner: str = "") -> None:
+    """Make a folder that is not there yet, and one in it, as `opened` does. Raises FileExistsError, and Refused."""
+    if not system.POSIX:
+        os.makedirs(os.path.dirname(folder), exist_ok=True)
+        os.mkdir(folder)
+        if inner:
+            os.mkdir(os.path.join(folder, inner))
+        return
+    number = opened(folder, make=True)
+    try:
+        if inner:
+            os.mkdir(inner, dir_fd=number)
+    finally:
+        os.close(number)
+
+
 def _plainly_opened(path: str, make: bool) -> int:
     if make:
         os.makedirs(os.path.dirname(path), exist_ok=True)
@@ -102,12 +118,35 @@ def write_in(folder: int, name: str, text: str, mode: int = 0o644) -> None:
     os.rename(new, name, src_dir_fd=folder, dst_dir_fd=folder)
 
 
+def write_at(folder: str, name: str, text: str, mode: int = 0o644) -> None:
+    """See `write_in`: where there are no descriptors of folders, by its path."""
+    if system.POSIX:
+        number = opened(folder)
+        try:
+            write_in(number, name, text, mode)
+        finally:
+            os.close(number)
+        return
+    path = os.path.join(folder, name)
+    new = "%s.%s" % (path, secrets.token_hex(4))
+    with open(os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode), "w", encoding="utf-8") as file:
+        file.write(text)
+    os.replace(new, path)
+
+
 # The record
 
 
 def here() -> Dict[str, Any]:
-    """This boot and this network: several hosts may keep their record in one file system."""
-    return {"boot_id": lease.boot_id(), "net": private.net_namespace()}
+    """This boot and this network: several hosts may keep their record in one file system; and the agent."""
+    agent = [os.getpid(), system.started_at(os.getpid())]
+    return {"boot_id": lease.boot_id(), "net": private.net_namespace(), "agent": agent}
+
+
+def agent_lives(about: About) -> bool:
+    """True while the agent that made it runs: it takes it back itself."""
+    pid, begun = about.get("agent") or (0, None)
+    return about.get("boot_id") == lease.boot_id() and bool(pid) and system.started_at(pid) == begun
 
 
 def noted(about: About) -> None:
@@ -163,6 +202,12 @@ def every() -> Iterator[About]:
         os.close(folder)
 
 
+def of_this_host() -> List[About]:
+    """Those that are about this host: of another network they may be another host's, whose services work."""
+    now = here()
+    return [one for one in every() if one.get("boot_id") != now["boot_id"] or one.get("net") == now["net"]]
+
+
 def _read(folder: int, name: str) -> Optional[About]:
     try:
         with open(os.open(name, os.O_RDONLY | os.O_NOFOLLOW, dir_fd=folder), encoding="utf-8") as file:
@@ -194,6 +239,9 @@ def given_back(about: About) -> None:
                 _closed(path, uid, gid, mode)
     for path in reversed(about.get("parents", [])):
         with contextlib.suppress(OSError, Refused):
+            if not system.POSIX:
+                os.rmdir(path)
+                continue
             folder = opened(os.path.dirname(path))
             try:
                 os.rmdir(os.path.basename(path), dir_fd=folder)

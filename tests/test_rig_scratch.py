@@ -9,7 +9,7 @@ import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime, timedelta, tzinfo
 from pathlib import Path
 
 import own_repository
@@ -19,7 +19,7 @@ import two_apaches
 from own_repository import PORT, Repository
 from real_runs import EMPTY, FULL, Hosts, Ran, experiment
 
-from lab import embedded, runner, vcs
+from lab import design, embedded, runner, vcs
 from lab.analysis.summary import summarised
 from lab.cli import scratch_places, story
 from lab.embedded import Embedded
@@ -212,24 +212,35 @@ def _marked_by_hand(repository: Repository) -> None:
     subprocess.run([*mark, f"{url}/branchlab-scratch"], check=True, capture_output=True)
 
 
-def test_a_server_on_which_nobody_can_lock_is_found_out_before_any_trial(lab: Embedded) -> None:
-    with own_repository.served(lab, password="never", port=PORT + 1) as free:
+@pytest.mark.parametrize("how", ["nobody has a name", "not authorized", "a hook"])
+def test_a_server_on_which_nobody_can_lock_is_found_out_before_any_trial(lab: Embedded, how: str) -> None:
+    """And before any revision, unless a hook forbids it: it may have another word for files than for the place."""
+    nameless = "never" if how == "nobody has a name" else ""
+    deny = "<Location /svn>\n<Limit LOCK>\nRequire all denied\n</Limit>\n</Location>"
+    with own_repository.served(lab, password=nameless, port=PORT + 1) as free:
         url = f"http://{{server}}:{PORT + 1}/svn"
         wanted = own(repository=f"{url}/trunk", scratch=f"{url}/branchlab-scratch")
         scratch.make(lab.lab, wanted, DRIVER)
+        if how == "a hook":
+            hook = free.folder / "hooks" / "pre-lock"
+            hook.write_text("#!/bin/sh\nexit 1\n")
+            hook.chmod(0o755)
         newest = free.newest()
-        *seen, last = runner.run(wanted, Machines(lab.lab), Stop())
+        with configured(free, deny if how == "not authorized" else ""):
+            *seen, last = runner.run(design.rehearsal(wanted), Machines(lab.lab), Stop())
         assert isinstance(last, RunFinished)
         assert "locks no file in the scratch place" in last.reason, last
         assert "only locks for users who have a name" in last.advice
         assert not [event for event in seen if isinstance(event, CommandStarted)]
-        assert free.newest() == newest + 4
-        committed = own(
-            repository=f"{url}/trunk", scratch=f"{url}/branchlab-scratch", operations=("check-in",)
-        )
-        *_, last = runner.run(committed, Machines(lab.lab), Stop())
-        assert isinstance(last, RunFinished)
-        assert last.outcome is Outcome.DONE
+        assert free.newest() == newest + (4 if how == "a hook" else 0)
+        assert not free.locks()
+        if nameless:
+            committed = own(
+                repository=f"{url}/trunk", scratch=f"{url}/branchlab-scratch", operations=("check-in",)
+            )
+            *_, last = runner.run(committed, Machines(lab.lab), Stop())
+            assert isinstance(last, RunFinished)
+            assert last.outcome is Outcome.DONE
 
 
 # What a server does that nobody expects
@@ -380,8 +391,16 @@ states = ["disabled"]
 """
 
 
+class DayAhead(datetime):
+    """The clock of a controller that is wrong by more than a day."""
+
+    @classmethod
+    def now(cls, tz: tzinfo | None = None) -> datetime:
+        return datetime.now(tz) + timedelta(hours=25)
+
+
 def test_a_folder_of_another_clients_run_is_left_alone_while_that_may_live(
-    lab: Embedded, marked: Repository
+    lab: Embedded, marked: Repository, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     folder = "/lab/branchlab-scratch/run-0a1b2c3d"
     marked.svn("mkdir", "-m", "as another client would", folder)
@@ -403,6 +422,10 @@ def test_a_folder_of_another_clients_run_is_left_alone_while_that_may_live(
     assert "may still go on" in failed(lab, own()).reason
     with pytest.raises(AgentRefused, match="may still go on"):
         scratch.revert(lab.lab, own(), DRIVER)
+    with monkeypatch.context() as patch:
+        patch.setattr(scratch, "datetime", DayAhead)
+        with pytest.raises(AgentRefused, match="may still go on"):
+            scratch.revert(lab.lab, own(), DRIVER)
     # What only reads is not concerned.
     assert looked(lab, own(operations=("get",))) is not None
     assert (marked.newest(), marked.names("/lab/branchlab-scratch")) == (newest, ["run-0a1b2c3d/"])

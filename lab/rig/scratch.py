@@ -5,9 +5,10 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
 from urllib.parse import quote, unquote, urlsplit
 
 from lab import places, settings
@@ -115,6 +116,8 @@ def refuse_unmarked(
     if experiment.scratch and any(name in CHANGING for name in experiment.operations):
         place = filled(experiment.scratch, server.host)
         _refuse_place(svn, seen, place, stop)
+        if "check-out" in experiment.operations:
+            _refuse_lockless(Svn(client, driver, entered, place.rpartition("/")[0]), place, stop)
         _refuse_living(svn, client, place, stop)
     return Own(
         url=url,
@@ -185,6 +188,31 @@ def _refuse_place(svn: Svn, repository: Seen, place: str, stop: Stop) -> None:
     _refuse_wrong_place(seen, repository)
     if svn.property(MARK, place, stop) != _mark(seen):
         raise _unmarked(place)
+
+
+def _refuse_lockless(svn: Svn, place: str, stop: Stop) -> None:
+    """Raise HostTrouble where the server lets nobody lock, or not this user: asked for the place itself.
+
+    Which is a folder, and no folder can be locked: who may is told so (W160017), who may not the same as of a file. So
+    nothing is locked, and no revision made. A hook's word is not taken: of files it may have another.
+    """
+    told = svn.tried(["lock", places.exact(place)], stop)
+    if any(code in told for code in _LOCKLESS):
+        raise _lockless(f"svn could not do this: {entry.shortened(told)}", svn.host, f"svn lock {place}")
+
+
+_LOCKLESS = ("E200007", "160039", "E175013")
+"""Of svn's words: not supported (nobody has a name), not authorized, forbidden (svn_error_codes.h)."""
+
+
+def _lockless(text: str, host: str, tried: str) -> HostTrouble:
+    return HostTrouble(
+        f"the server locks no file in the scratch place, so there can be no Check-Out: {text}",
+        host=host,
+        tried=tried,
+        advice="A Subversion server only locks for users who have a name, and may (LOCK). Give the run one (user = in"
+        " the experiment), or take check-out out of the operations.",
+    )
 
 
 def _refuse_wrong_place(place: Seen, repository: Seen) -> None:
@@ -400,29 +428,48 @@ class _RunFolder:
     url: str
     who: str
     changed: datetime
+    now: datetime
+    """both by the server's clock, if it tells the time"""
     ours: bool
     """made from this very client, whose lease is ours now: whoever made it is gone"""
 
     @property
     def living(self) -> bool:
         """True if the run may still go on."""
-        return not self.ours and (datetime.now(UTC) - self.changed).total_seconds() < LIVES_S
+        return not self.ours and (self.now - self.changed).total_seconds() < LIVES_S
 
 
 def _run_folders(svn: Svn, client: Connected, place: str, stop: Stop) -> list[_RunFolder]:
     """Every folder there that a run made. What is not marked as one is somebody else's, whatever its name."""
     found = []
+    now = _servers_now(client, place, stop)
     for name, changed in svn.dated(place, stop).items():
         mark = svn.property(RUN_MARK, f"{place}/{name}", stop) if _RUN.fullmatch(name) else None
         if mark is not None:
             made_by, _, who = mark.partition(" ")
-            found.append(_RunFolder(f"{place}/{name}", who, changed, made_by == _identity(client)))
+            ours = made_by == _identity(client)
+            found.append(_RunFolder(f"{place}/{name}", who, changed, now, ours))
     return found
+
+
+def _servers_now(client: Connected, place: str, stop: Stop) -> datetime:
+    """The time as the server's answers have it (RFC 9110, 6.6.1); over https this machine's."""
+    if urlsplit(place).scheme == "http":
+        with suppress(AgentRefused, ValueError):
+            told = client.agent.ask("http.look", {"url": place, "method": "OPTIONS"}, stop=stop)
+            return parsedate_to_datetime(told["headers"].get("date", "")).astimezone(UTC)
+    return datetime.now(UTC)
 
 
 def _identity(client: Connected) -> str:
     """The same for each run from this client as this user, whoever steers it; tells nothing to who reads it."""
-    facts = (client.facts.get("hostname"), client.facts.get("user"), client.host.ssh, *client.addresses)
+    facts = (
+        client.facts.get("host_id"),
+        client.facts.get("hostname"),
+        client.facts.get("user"),
+        client.host.ssh,
+        *client.addresses,
+    )
     return hashlib.sha256("\n".join(str(one) for one in facts).encode()).hexdigest()[:16]
 
 
@@ -553,13 +600,7 @@ class RunPlace:
         try:
             self._svn.done(["lock", url], stop)
         except HostTrouble as error:
-            raise HostTrouble(
-                f"the server locks no file in the scratch place, so there can be no Check-Out: {error}",
-                host=error.host,
-                tried=error.tried,
-                advice="A Subversion server only locks for users who have a name. Give the run one (user = in the"
-                " experiment), or take check-out out of the operations.",
-            ) from error
+            raise _lockless(str(error), error.host, error.tried) from error
         self._svn.done(["unlock", url], stop)
 
     def refuse_elsewhere(self, folder: str, stop: Stop) -> None:
