@@ -25,7 +25,7 @@ from gui.agreement import AgreementDialog
 from gui.dialogs import Dialog, Shade
 from gui.doable import doable
 from gui.doors import Doors
-from gui.host_key import HostKeyDialog
+from gui.host_key import ChangedKeyDialog, HostKeyDialog
 from gui.main_window import MainWindow
 from gui.password import NotRememberedDialog, PasswordDialog
 from gui.person import Person
@@ -178,12 +178,19 @@ def test_the_main_thread_must_not_wait_for_itself(made: Made) -> None:
         person(window).password("Password: ")
 
 
-def test_a_changed_key_is_never_asked_about(made: Made, qtbot: QtBot) -> None:
+def test_a_changed_key_is_asked_about_with_the_name_and_no_is_the_default(made: Made, qtbot: QtBot) -> None:
     window = made()
-    asker = Asker(lambda: person(window).trusts(offered(known="SHA256:" + "y" * 43)))
+    changed = offered(known="ssh-rsa SHA256:" + "y" * 43)
+    asker = Asker(lambda: person(window).trusts(changed))
+    qtbot.keyClick(asked(qtbot, window, ChangedKeyDialog), Qt.Key.Key_Return)
     assert asker.ended()
     assert asker.answer is False
-    assert not shown(window)
+    asker = Asker(lambda: person(window).trusts(changed))
+    dialog = asked(qtbot, window, ChangedKeyDialog)
+    dialog.field.setText(changed.host)
+    dialog.trust.click()
+    assert asker.ended()
+    assert asker.answer is True
 
 
 def test_a_key_is_trusted_only_by_its_button(made: Made, qtbot: QtBot) -> None:
