@@ -287,9 +287,11 @@ class Lab:
         return tuple(host for host in self.hosts if host.role is role)
 
     def taking_part(self, experiment: Experiment) -> tuple[Host, ...]:
-        """The clients that do this experiment's operations. Raises LookupError where the lab has fewer, or not these."""
+        """The clients that do this experiment's operations. Raises LookupError where they are not in the lab."""
         there = self.having(Role.CLIENT)
         if isinstance(experiment.clients, int):
+            if not there:
+                raise LookupError("the lab has no client")
             if not 1 <= experiment.clients <= len(there):
                 raise LookupError(
                     f"the lab has {len(there)} client{'s' * (len(there) != 1)}, and the experiment wants "

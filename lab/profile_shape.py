@@ -273,7 +273,9 @@ def _clients(value: Any) -> int | tuple[str, ...]:
             raise BadInput(f"`{value}`: at least one client does the work: write {EXAMPLES['clients']}")
         return value
     if not isinstance(value, list) or not all(isinstance(one, str) for one in value):
-        raise BadInput(f"`{value}` is neither a number of clients nor a list of them: write {EXAMPLES['clients']}")
+        raise BadInput(
+            f"`{value}` is neither a number of clients nor a list of them: write {EXAMPLES['clients']}"
+        )
     if not value:
         raise BadInput(f"no client is named: write {EXAMPLES['clients']}, or take `clients` out")
     return tuple(value)

@@ -28,7 +28,7 @@ HOLES: dict[str, str] = {
     "lockable": "the working copy whose files may be locked: {pristine}, or for a repository as it is one of a copy",
     "url": "the URL that operations work on, without a slash at its end",
     "revision": "the experiment's revision",
-    "branch_url": "the URL of the trial's own branch, which is not there yet",
+    "branch_url": "the URL of the trial's own branch (or of a client's, in `branch`), which is not there yet",
     "seed": "the trial's seed, a number",
     "edit_files": "how many files the change touches; 0 means all that match",
     "edit_pattern": "the names of the files that the change may touch, as *.cs",
@@ -181,6 +181,7 @@ class _Driver(_Strict):
     trust: list[str] = []
     data: list[_Step] = []
     setup: list[_Step] = []
+    branch: list[_Step] = []
     operations: dict[Literal["get", "check-out", "undo", "check-in", "history", "diff"], _Operation]
 
     @model_validator(mode="after")
@@ -277,6 +278,16 @@ class Driver:
         """What each client needs once for a run, past the proxy."""
         fill = self._filler(holes)
         return tuple(fill.command(step, Phase.SETUP) for step in self._file.setup)
+
+    @property
+    def branches(self) -> bool:
+        """True if its file says how a client gets a branch of its own."""
+        return bool(self._file.branch)
+
+    def branch(self, holes: Mapping[str, Value]) -> tuple[Command, ...]:
+        """What makes {branch_url} of {url}, of several clients for each one, before the trials."""
+        fill = self._filler(holes)
+        return tuple(fill.command(step, Phase.SETUP) for step in self._file.branch)
 
     def _filler(self, holes: Mapping[str, Value], proxy: tuple[str, int] | None = None) -> _Filler:
         return _Filler(self._file, {**holes, "user": self._user, "ca": self._ca}, proxy, self._place)

@@ -46,7 +46,7 @@ class Outlooks(QObject):
         self._jobs = Jobs(self)
         self._jobs.failed.connect(self.crashed)
         self._jobs.ended.connect(self._next)
-        self._known: dict[tuple[str, str | None, str], Basis | None] = {}
+        self._known: dict[tuple[object, ...], Basis | None] = {}
         self._waiting: tuple[Lab, Experiment] | None = None
 
     @property
@@ -79,10 +79,10 @@ class Outlooks(QObject):
 
 
 def looked(
-    lab: Lab, experiment: Experiment, known: dict[tuple[str, str | None, str], Basis | None]
+    lab: Lab, experiment: Experiment, known: dict[tuple[object, ...], Basis | None]
 ) -> Iterator[Outlook]:
     """The outlook; `known` keeps what was read of earlier runs."""
-    key = (experiment.vcs, experiment.data, experiment.repository)
+    key = (experiment.vcs, experiment.data, experiment.repository, experiment.at_once)
     if key not in known:
         known[key] = forecast.basis(experiment)
     expected = forecast.forecast(experiment, known[key])

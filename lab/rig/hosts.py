@@ -17,7 +17,7 @@ from lab.agents import Agent, Lease
 from lab.credentials import Passwords
 from lab.errors import AgentRefused, HostLacks, HostTrouble, LabError
 from lab.events import HostChanged, Noted
-from lab.model import Host, Lab, Role
+from lab.model import Experiment, Host, Lab, Role
 from lab.stop import Stop
 
 log = logging.getLogger(__name__)
@@ -297,6 +297,18 @@ def everywhere(
 def in_role(hosts: Sequence[Connected], role: Role) -> tuple[Connected, ...]:
     """The hosts with this role."""
     return tuple(one for one in hosts if one.host.role is role)
+
+
+def taking_part(hosts: Sequence[Connected], experiment: Experiment) -> tuple[Connected, ...]:
+    """The clients that do this experiment's operations. Raises HostTrouble where they are not there."""
+    try:
+        chosen = Lab(name="", hosts=tuple(one.host for one in hosts)).taking_part(experiment)
+    except LookupError as error:
+        raise HostTrouble(
+            str(error), advice='Give hosts role = "client", or mend `clients` in the experiment.'
+        ) from error
+    known = {one.name: one for one in hosts}
+    return tuple(known[host.name] for host in chosen)
 
 
 def only(hosts: Sequence[Connected], role: Role) -> Connected:
