@@ -47,6 +47,7 @@ VERBS: dict[str, tuple[str, ...]] = {
     "files.edit": ("folder", "seed", "files", "pattern", "share"),
 }
 """Steps that the ordinary agent does by itself, and what they need."""
+_NOT_THROUGH = "{proxy} belongs into timed alone: other steps never go through the proxy"
 _HOLE = re.compile(r"\{([a-z_]*)\}")
 
 Value = str | int | float
@@ -162,7 +163,7 @@ class _Operation(_Strict):
             raise ValueError("timed must be a command (run) on the client")
         for step in (*self.prepare, *self.cleanup):
             if step.run is not None and "{proxy}" in step.run:
-                raise ValueError("{proxy} belongs into timed alone: other steps never go through the proxy")
+                raise ValueError(_NOT_THROUGH)
         return self
 
 
@@ -192,6 +193,8 @@ class _Driver(_Strict):
             for hole in _HOLE.findall(" ".join(texts)):
                 if hole not in known:
                     raise ValueError(f"there is no hole {{{hole}}} in {name}")
+        if any("{proxy}" in (step.run or ()) for step in (*self.data, *self.setup, *self.branch)):
+            raise ValueError(_NOT_THROUGH)
         return self
 
 

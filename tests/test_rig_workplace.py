@@ -190,12 +190,13 @@ def test_scratch_folders_of_two_hosts_and_two_runs_never_meet() -> None:
 def test_prepare_does_the_untimed_steps_and_returns_the_timed_command() -> None:
     machine = Machine()
     one = set_up(machine)
-    job = one.prepare(trial("undo", EMPTY), Stop())
+    (job,) = one.prepare(trial("undo", EMPTY), Stop())
     assert machine.ran == ["remove", "copy", "edit 77"]
-    assert job.argv[:2] == ("svn", "revert")
-    assert "servers:global:http-proxy-host=198.51.100.2" in job.argv
-    assert "servers:global:http-proxy-port=8081" in job.argv
-    assert not any("http-proxy" in word for word in one.prepare(trial("undo"), Stop()).argv)
+    assert job.client.name == "desk"
+    assert job.command.argv[:2] == ("svn", "revert")
+    assert "servers:global:http-proxy-host=198.51.100.2" in job.command.argv
+    assert "servers:global:http-proxy-port=8081" in job.command.argv
+    assert not any("http-proxy" in word for word in one.prepare(trial("undo"), Stop())[0].command.argv)
 
 
 def test_clean_up_takes_back_what_the_trial_did_once_and_only_that() -> None:
@@ -448,8 +449,8 @@ def test_never_more_files_are_changed_than_there_are(asked: int, locked: int, ed
     one = own_place(machine, change=Change(files=asked))
     list(one.set_up(Stop()))
     machine.belongs = f"{PLACE}/run-{one._token}/work"
-    job = one.prepare(trial("check-out"), Stop())
-    lines = str(job.args["stdin"]).splitlines()
+    (job,) = one.prepare(trial("check-out"), Stop())
+    lines = str(job.command.args["stdin"]).splitlines()
     assert len(set(lines)) == len(lines) == locked
     assert all(line.endswith("@2@") for line in lines)
     assert one._holes["edit_files"] == edited
