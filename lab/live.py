@@ -10,12 +10,12 @@ import re
 from bisect import insort
 from collections import deque
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import partial
 from typing import Any
 
-from lab import events, sleeping
+from lab import events, sleeping, units
 from lab.model import PAIRS, Experiment, Line, Treatment, Trial
 
 WINDOW_S = 60.0
@@ -52,6 +52,8 @@ class Attempt:
     relayed_bytes: int | None
     direct_bytes: int | None
     cache_found: float | None
+    clients: tuple[events.ClientDone, ...] = ()
+    """of several, each for itself; without their output"""
 
     @property
     def line_bytes(self) -> tuple[int, int]:
@@ -112,6 +114,7 @@ class Current:
     trial: Trial
     since: float
     host: str = ""
+    """the client; of several their names"""
     argv: tuple[str, ...] = ()
     timed_since: float | None = None
     """When the timed command began; None while the trial is being prepared."""
@@ -139,10 +142,20 @@ class Curve:
 
 @dataclass(frozen=True, slots=True)
 class Printed:
-    """A line of a command's output; `stream` is `command`, `stdout` or `stderr`."""
+    """A line of a command's output; `stream` is `command`, `stdout`, `stderr`, or `end` for how one of several ended.
+
+    `host` is where it was printed, if several clients have a part in the trial.
+    """
 
     stream: str
     text: str
+    host: str = ""
+
+    @property
+    def told(self) -> str:
+        """For people: `$ svn …`, and before it where, if that is not plain."""
+        text = f"$ {self.text}" if self.stream == "command" else self.text
+        return f"{self.host}  {text}" if self.host else text
 
 
 class Live:
@@ -196,7 +209,8 @@ class Live:
         self._by_number: dict[int, Trial] = {}
         self._zero = 0.0
         self._sample: events.TrafficSampled | None = None
-        self._open_line = False
+        self._open_lines: dict[tuple[str, str], Printed] = {}
+        """By host and stream what was printed last there, and not to its line's end."""
         self._overhead: tuple[float, int] = (0.0, 0)
         self._trial_at = ""
 
@@ -394,12 +408,19 @@ class Live:
     def _on_command_started(self, event: events.CommandStarted) -> None:
         if self.current is None or self.current.trial.number != event.trial:
             return
-        self.current.host, self.current.argv = event.host, event.argv
-        self.current.timed_since = self._clock()
+        current, words = self.current, " ".join(event.argv)
+        if current.timed_since is not None:  # one more client of several
+            if len(self.output) == 1:
+                self.output[0] = Printed("command", self.command, current.host)
+            current.host += f", {event.host}"
+            self.output.append(Printed("command", words, event.host))
+            return
+        current.host, current.argv = event.host, event.argv
+        current.timed_since = self._clock()
         self.output.clear()
-        self._open_line = False
-        self.command = " ".join(event.argv)
-        self.output.append(Printed("command", self.command))
+        self._open_lines.clear()
+        self.command = words
+        self.output.append(Printed("command", words))
 
     def _on_traffic_sampled(self, event: events.TrafficSampled) -> None:
         last = self._sample
@@ -416,14 +437,27 @@ class Live:
         self._sample = event
 
     def _on_output_seen(self, event: events.OutputSeen) -> None:
+        key = (event.host, event.stream)
         for line in event.text.splitlines(keepends=True)[-_OUTPUT_LINES:]:
-            text = line.rstrip("\r\n")
-            if self._open_line and self.output and self.output[-1].stream == event.stream:
-                text = self.output.pop().text + text
-            self.output.append(
-                Printed(event.stream, _CONTROLS.sub("", text[: 2 * _LINE_CHARACTERS])[:_LINE_CHARACTERS])
+            text, before = line.rstrip("\r\n"), self._open_lines.pop(key, None)
+            # Of one command alone, what another stream said in between begins a line.
+            place = (
+                self._place_of(before) if event.host or (self.output and self.output[-1] is before) else None
             )
-            self._open_line = not line.endswith(("\n", "\r"))
+            if before is not None and place is not None:
+                text = before.text + text
+            shown = _CONTROLS.sub("", text[: 2 * _LINE_CHARACTERS])[:_LINE_CHARACTERS]
+            printed = Printed(event.stream, shown, event.host)
+            if place is None:
+                self.output.append(printed)
+            else:
+                self.output[place] = printed
+            if not line.endswith(("\n", "\r")):
+                self._open_lines[key] = printed
+
+    def _place_of(self, printed: Printed | None) -> int | None:
+        """Where that line still is in the output."""
+        return next((n for n in reversed(range(len(self.output))) if self.output[n] is printed), None)
 
     def _on_trial_finished(self, event: events.TrialFinished) -> None:
         trial = self._by_number.get(event.trial)
@@ -440,7 +474,10 @@ class Live:
             relayed_bytes=event.relayed_bytes,
             direct_bytes=event.direct_bytes,
             cache_found=event.cache_found,
+            clients=tuple(replace(one, output="") for one in event.clients),
         )
+        for one in event.clients:
+            self.output.append(Printed("end", ended_words(one), one.host))
         self.attempts[event.trial] = self.last = attempt
         self.standing[event.trial] = attempt.standing
         self.counts[attempt.standing] = self.counts.get(attempt.standing, 0) + 1
@@ -538,6 +575,17 @@ _HANDLERS: dict[str, Callable[[Live, Any], None]] = {
     "run-resumed": Live._on_run_resumed,
     "run-finished": Live._on_run_finished,
 }
+
+
+def ended_words(one: events.ClientDone) -> str:
+    """How one of several clients ended: `exit status 0 after 0:07.72, begun 0.4 ms after the first`."""
+    status = "ended by a signal" if one.exit_status is None else f"exit status {one.exit_status}"
+    told = f"{status} after {units.time_text(one.wall_s)}"
+    return (
+        f"{told}, begun {1000 * one.started_s:.1f} ms after the first"
+        if one.started_s
+        else f"{told}, begun first"
+    )
 
 
 def _seconds(began: str, ended: str) -> float:

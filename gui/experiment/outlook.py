@@ -132,18 +132,26 @@ def brief(steps: tuple[Step, ...]) -> tuple[Brief, ...]:
     for step in steps[: at + 1]:
         counting = step.text.startswith("read the counters")
         text = "count bytes, before and after" if counting else step.text
+        several, host = ", " in step.host, who(step.host)
+        text = f"at once: {text}" if several and step.timed else text
         if counting and (
             step.role is not Role.SERVER and any(one.role is Role.SERVER for one in _counting(steps))
         ):
             continue
         last = made[-1] if made else None
         preparing = not step.timed and step.role is Role.CLIENT and not counting
-        if preparing and last is not None and last.text.startswith("prepare") and last.host == step.host:
+        if preparing and last is not None and last.text.startswith("prepare") and last.host == host:
             whole = f"{last.whole}\n{step.text}"
-            made[-1] = Brief(step.role, step.host, f"prepare: {whole.count(chr(10)) + 1} steps", whole)
+            made[-1] = Brief(step.role, host, f"prepare: {whole.count(chr(10)) + 1} steps", whole)
             continue
-        made.append(Brief(step.role, step.host, f"prepare: {text}" if preparing else text, step.text))
+        made.append(Brief(step.role, host, f"prepare: {text}" if preparing else text, step.text))
     return tuple(made)
+
+
+def who(hosts: str) -> str:
+    """Names with commas between, of many the first ones: `desk-1, desk-2 and 8 more`."""
+    names = hosts.split(", ")
+    return hosts if len(names) < 4 else f"{', '.join(names[:2])} and {len(names) - 2} more"
 
 
 def _counting(steps: tuple[Step, ...]) -> list[Step]:
@@ -154,9 +162,9 @@ def script(outlook: Outlook) -> str:
     """One trial step by step, then everything by host, to be copied."""
     parts = []
     if outlook.steps and outlook.example is not None:
-        width = max(len(step.host) for step in outlook.steps)
+        width = max(len(who(step.host)) for step in outlook.steps)
         parts.append("# One trial, step by step")
-        parts += [f"{step.host:<{width}}  {'timed: ' * step.timed}{step.text}" for step in outlook.steps]
+        parts += [f"{who(step.host):<{width}}  {'timed: ' * step.timed}{step.text}" for step in outlook.steps]
     for host, texts in (outlook.commands or {}).items():
         parts += ["", f"# On {host}, in the whole run", *texts]
     return "\n".join(parts)

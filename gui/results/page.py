@@ -33,6 +33,7 @@ from gui.widgets.basic import (
 )
 from gui.widgets.frame import Head
 from lab.analysis.summary import Summary
+from lab.analysis.words import at_once
 from lab.events import Standing
 from lab.model import OPERATION_NAMES, Line
 
@@ -246,6 +247,8 @@ class ResultsPage(QWidget):
         article = "an" if name[:1] in "AEIOU" else "a"
         self._table_title.say(f"Time of {article} {name}")
         self._hint = f"median of {kept} kept attempts, min:s" if kept else "no kept attempt yet"
+        if kept and (together := at_once(summary.started.experiment)):
+            self._hint = f"{together}, until the last is done; {self._hint}"
         self.times.show_operation(summary, operation)
         self.search.setVisible(len(self.times.plan) > _FEW or bool(self.search.text()))
         self._say_shown()

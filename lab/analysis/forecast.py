@@ -80,7 +80,13 @@ def forecast(experiment: Experiment, known: Basis | None) -> Forecast | None:
         least, most = fewest[treatment] * least, count * most
         low, high = low + least, high + most
         lines[treatment.line] += (least + most) / 2
-    return Forecast(low, high, known.text, lines)
+    several = "" if isinstance(known, _Measured) else words.at_once(experiment)
+    shared = (
+        f"; from one to {experiment.at_once} times that, since {experiment.at_once} clients share the line"
+        if several
+        else ""
+    )
+    return Forecast(low, high, f"{known.text}{shared}", lines)
 
 
 def _earlier(experiment: Experiment) -> _Measured | None:
