@@ -67,9 +67,8 @@ def forecast(experiment: Experiment, known: Basis | None) -> Forecast | None:
     """How long the experiment takes by what is known; None where that is nothing."""
     wanted = dict(design.cells(experiment))
     times = known.trials(wanted) if known is not None else None
-    if times and not isinstance(known, _Measured):
-        # Several clients share the line: at best one waits as long as it would alone, at worst for all the others.
-        times = {one: (least, experiment.at_once * most) for one, (least, most) in times.items()}
+    # Several clients share the line: at best one waits as long as it would alone, at worst for all the others.
+    many = 1 if isinstance(known, _Measured) else experiment.at_once
     if known is None or not times:
         return None
     low = high = 0.0
@@ -77,16 +76,11 @@ def forecast(experiment: Experiment, known: Basis | None) -> Forecast | None:
     fewest = dict(design.cells(experiment, least=True))
     for treatment, count in wanted.items():
         least, most = times[treatment]
-        least, most = fewest[treatment] * least, count * most
+        least, most = fewest[treatment] * least, count * many * most
         low, high = low + least, high + most
         lines[treatment.line] += (least + most) / 2
-    several = "" if isinstance(known, _Measured) else words.at_once(experiment)
-    shared = (
-        f"; from one to {experiment.at_once} times that, since {experiment.at_once} clients share the line"
-        if several
-        else ""
-    )
-    return Forecast(low, high, f"{known.text}{shared}", lines)
+    several = f"; from one to {many} times that, since {many} clients share the line" if many > 1 else ""
+    return Forecast(low, high, f"{known.text}{several}", lines)
 
 
 def _earlier(experiment: Experiment) -> _Measured | None:
