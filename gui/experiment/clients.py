@@ -74,7 +74,8 @@ class Clients(Choice):
         if _taking(self._there, count) != self._taking:
             self.given.emit(count)
 
-    def _check(self, name: str, on: bool) -> None:
+    def _check(self, name: str, _checked: bool = False) -> None:
+        on = self._names[name].isChecked()
         names = [one for one in self._there if (on if one == name else one in self._taking)]
         if not names:  # somebody has to do it
             self._names[name].setChecked(True)
