@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QObject, Signal
 
+from gui import words
 from gui.jobs import Jobs
 from lab import design
 from lab.analysis import forecast
@@ -132,7 +133,7 @@ def brief(steps: tuple[Step, ...]) -> tuple[Brief, ...]:
     for step in steps[: at + 1]:
         counting = step.text.startswith("read the counters")
         text = "count bytes, before and after" if counting else step.text
-        several, host = ", " in step.host, who(step.host)
+        several, host = ", " in step.host, words.hosts(step.host)
         text = f"at once: {text}" if several and step.timed else text
         if counting and (
             step.role is not Role.SERVER and any(one.role is Role.SERVER for one in _counting(steps))
@@ -148,12 +149,6 @@ def brief(steps: tuple[Step, ...]) -> tuple[Brief, ...]:
     return tuple(made)
 
 
-def who(hosts: str) -> str:
-    """Names with commas between, of many the first ones: `desk-1, desk-2 and 8 more`."""
-    names = hosts.split(", ")
-    return hosts if len(names) < 4 else f"{', '.join(names[:2])} and {len(names) - 2} more"
-
-
 def _counting(steps: tuple[Step, ...]) -> list[Step]:
     return [step for step in steps if step.text.startswith("read the counters")]
 
@@ -162,9 +157,12 @@ def script(outlook: Outlook) -> str:
     """One trial step by step, then everything by host, to be copied."""
     parts = []
     if outlook.steps and outlook.example is not None:
-        width = max(len(who(step.host)) for step in outlook.steps)
+        width = max(len(words.hosts(step.host)) for step in outlook.steps)
         parts.append("# One trial, step by step")
-        parts += [f"{who(step.host):<{width}}  {'timed: ' * step.timed}{step.text}" for step in outlook.steps]
+        parts += [
+            f"{words.hosts(step.host):<{width}}  {'timed: ' * step.timed}{step.text}"
+            for step in outlook.steps
+        ]
     for host, texts in (outlook.commands or {}).items():
         parts += ["", f"# On {host}, in the whole run", *texts]
     return "\n".join(parts)

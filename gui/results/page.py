@@ -198,7 +198,9 @@ class ResultsPage(QWidget):
         started, finished = summary.started, summary.finished
         self.head.title.say(summary.verdict)
         when = words.when(started.at, finished.at if finished else "")
-        about = f"“{started.experiment.name}”, {when}" + (", still running" if running else "")
+        together = at_once(started.experiment)
+        about = f"“{started.experiment.name}”, {f'{together}, ' if together else ''}{when}"
+        about += ", still running" if running else ""
         self._about.say(about)
         self._about.show()
         failed, void = (summary.standings.get(s, 0) for s in (Standing.FAILED, Standing.VOID))

@@ -203,7 +203,7 @@ class RunPage(QWidget):
         if trial.warm_up:
             text += ", warm-up"
         current = live.current
-        text += f" on {current.host}" if current and current.host else ": being prepared"
+        text += f" on {words.hosts(current.host)}" if current and current.host else ": being prepared"
         if self.stop.stopping:
             text += ", given up"
         elif self.stop.ending:
