@@ -74,7 +74,7 @@ AT_ONCE = (
 def remarks(summary: Summary) -> Iterable[str]:
     """What is to be known of the run beside its answers: what was left out, what stands out, what drifted."""
     if together := words.at_once(summary.started.experiment):
-        yield f"{together[:1].upper()}{together[1:]}: {AT_ONCE}"
+        yield f"{together}: {AT_ONCE}"
     for trial, reason in summary.excluded.items():
         yield f"Left out: trial {trial}{f' ({reason})' if reason else ''}."
     if summary.repeated:
