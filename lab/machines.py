@@ -195,7 +195,7 @@ class Machines:
             yield from self.account()
         meter.start(stop)
         if not line.shared:
-            yield Noted(text=f"each office host limits {line.what(line.holders[-1].name)}")
+            yield from _apart(line, len(workplace.desks))
         for text in meter.notes():
             yield Noted(text=text, grade="warn")
         yield from self.account()
@@ -447,6 +447,18 @@ def _doubts(proved: LineProved, host: str) -> Iterator[Event]:
             advice="Look whether the hosts reach each other by another way than the one that is limited.",
         )
     for text in found.doubtful:
+        yield Noted(text=text, grade="warn")
+
+
+def _apart(line: HeldLine, clients: int) -> Iterator[Event]:
+    """What is to be known where the line is not one."""
+    text = f"each office host limits {line.what(line.holders[-1].name)}"
+    if clients < 2:
+        yield Noted(text=text)
+    else:
+        text += (
+            f": the {clients} clients of a trial do not wait for each other on it, as they would in an office"
+        )
         yield Noted(text=text, grade="warn")
 
 
