@@ -8,7 +8,8 @@ from PySide6.QtCore import Qt
 from pytestqt.qtbot import QtBot
 from test_gui_window import FOREVER_MS, Made, choose, made, press_stop, ran, started
 
-from gui.main_window import LAB, RUN
+from gui.doable import doable
+from gui.telling import LAB, RUN
 from gui.theme import marks
 from lab import store
 from lab.errors import ConnectionLost
@@ -64,7 +65,7 @@ def test_stop_after_this_trial_is_taken_back_in_the_same_place(made: Made, qtbot
 def test_actions_offer_both_ways(made: Made, qtbot: QtBot) -> None:
     window = made(FakeTestbed(pace=0.05))
     started(qtbot, window, experiment(), done=1)
-    names = [action.name for action in window._doable() if action.group == "Run"]
+    names = [action.name for action in doable(window) if action.group == "Run"]
     assert names[0] == "Pause"
     assert names[1].startswith("Stop ")
     assert names[2] == "Stop now"
@@ -132,7 +133,7 @@ def test_what_failed_in_a_strangers_profile_is_not_repeated_before_a_person_agre
     monkeypatch.setattr(window.strangers, "before", held.append)
     window.show_page(RUN)
     window.run_page.redraw()
-    window._repeat()
+    window.story.repeat()
     assert len(held) == 1
     assert not window.looking
     assert not window.running
