@@ -7,11 +7,12 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import groupby
 from pathlib import Path
 
+import own_repository
 import pytest
 import real_runs
 from real_runs import FULL, experiment, read
 
-from lab import embedded, runner, store
+from lab import embedded, runner, store, vcs
 from lab.embedded import Embedded
 from lab.events import (
     CommandStarted,
@@ -26,8 +27,10 @@ from lab.events import (
     TrialFinished,
     TrialStarted,
 )
+from lab.hands import Hands
 from lab.machines import Machines
-from lab.model import AS_IT_IS, DISABLED, Experiment, Line
+from lab.model import AS_IT_IS, DISABLED, Change, Experiment, Line
+from lab.rig import planning, scratch
 from lab.stop import Stop
 
 pytestmark = [pytest.mark.lab, pytest.mark.timeout(600)]
@@ -208,3 +211,37 @@ def test_the_first_client_alone_is_as_before(lab: Embedded) -> None:
     events = told(lab, experiment(lines=(AS_IT_IS,), clients=1))
     assert {one.standing for one in trials(events)} == {Standing.KEPT}
     assert all("together" not in [proof.name for proof in one.proofs] for one in trials(events))
+
+
+def test_a_cache_is_filled_by_hand_by_one_client(lab: Embedded) -> None:
+    by_hand = Hands(lab.lab, experiment(states=(DISABLED, FULL), clients=("client-3", "client")))
+    assert len(by_hand.fill("get", Stop()).here) == 150
+    assert by_hand._narrowed("get").clients == ("client-3",)
+
+
+def test_two_clients_lock_and_commit_in_a_repository_as_it_is_below_its_place_alone(
+    lab: Embedded, tmp_path: Path
+) -> None:
+    url = f"http://{{server}}:{own_repository.PORT}/svn"
+    wanted = experiment(
+        data=None,
+        repository=f"{url}/trunk",
+        scratch=f"{url}/lab/branchlab-scratch",
+        operations=("check-out", "check-in"),
+        change=Change(files=20),
+        clients=("client", "client-3"),
+    )
+    with own_repository.served(lab) as repository:
+        scratch.make(lab.lab, wanted, vcs.driver("subversion"))
+        newest = repository.newest()
+        ran = real_runs.ran(lab.lab, wanted, tmp_path / "own.branchlab")
+        assert ran.last_word.outcome is Outcome.DONE, ran.last_word
+        assert {one.standing for one in ran.trials} == {Standing.KEPT}, [one.reason for one in ran.trials]
+        for _, one in ran.of("check-out"):
+            assert [part.output.count(" locked by user") for part in one.clients] == [20, 20]
+        changed = repository.changed(newest)
+        assert len(changed) == planning.revisions(wanted) == 2 + 2 + 2 * 2 * 2 + 1
+        assert all(
+            path.startswith("/lab/branchlab-scratch/run-") for paths in changed.values() for path in paths
+        )
+        assert (repository.locks(), repository.names("/lab/branchlab-scratch")) == ([], [])
