@@ -109,12 +109,13 @@ def test_looking_for_an_ipv6_neighbour_moves_no_counter(hosts: Net) -> None:
     root = hosts.agent("server", privileged=True)
     root.ask("lease.open", lease_s=60)
     _transfer(hosts, "c1", SERVER6, 1000, "up")
-    known = hosts.run("c1", "ip", "-6", "neigh", "show", "to", SERVER6).split()
+    peer = PEERS[0]["addresses"][1]
+    known = hosts.run("server", "ip", "-6", "neigh", "show", "to", peer).split()
     root.ask("quiet.wait")
     root.ask("traffic.start", peers=PEERS)
-    hosts.run("c1", "ip", "-6", "neigh", "change", *known[:5], "nud", "delay")
-    end = time.monotonic() + 30
-    while "REACHABLE" not in hosts.run("c1", "ip", "-6", "neigh", "show", "to", SERVER6):  # once it was asked
+    hosts.run("server", "ip", "-6", "neigh", "change", *known[:5], "nud", "delay")
+    end = time.monotonic() + 60
+    while "REACHABLE" not in hosts.run("server", "ip", "-6", "neigh", "show", "to", peer):  # it has asked c1
         assert time.monotonic() < end
         time.sleep(0.05)
     counted = root.ask("traffic.read")["counters"]["c1"]
