@@ -13,10 +13,10 @@ from gui.experiment.asked import Asked
 from gui.experiment.check_card import CheckCard
 from gui.experiment.clients import Clients
 from gui.experiment.edits import Edits
-from gui.experiment.fields import Field, labelled
 from gui.theme import marks
 from gui.theme.look import Look
 from gui.widgets.basic import Button, Card, Choice, Label, Sign, column, row
+from gui.widgets.fields import Field, labelled
 from lab import units
 from lab.analysis import words
 from lab.model import OPERATION_NAMES, OPERATIONS, Lab, Role, TrafficClass
