@@ -7,7 +7,7 @@ import re
 import secrets
 from typing import Dict, Iterator, List, Optional
 
-from ssh_agents import grounds
+from ssh_agents import grounds, tool
 from ssh_agents.access_log import Request
 from ssh_agents.protocol import Refused
 from ssh_agents.service_asked import LOG, PROBE_AGENT, Spec, authorities
@@ -42,13 +42,13 @@ def program(asked: Spec) -> str:
 def found() -> str:
     """Apache's program on this host."""
     for name in PROGRAMS:
-        for folder in PROGRAM_FOLDERS:
-            path = os.path.join(folder, name)
-            if os.access(path, os.X_OK):
-                return path
+        path = tool.found(name, PROGRAM_FOLDERS)
+        if path is not None:
+            return path
     raise Refused(
         "missing",
-        "Apache is not installed (Debian and Ubuntu: apache2-bin)",
+        "Apache is not installed (Debian and Ubuntu: apache2-bin)%s"
+        % "".join(tool.passed_over(name, PROGRAM_FOLDERS) for name in PROGRAMS),
         "looked for %s in %s" % (" and ".join(PROGRAMS), ", ".join(PROGRAM_FOLDERS)),
     )
 

@@ -54,25 +54,11 @@ def _python() -> Tuple[Optional[str], str]:
         if found is None:
             continue
         # Both the name, whatever it leads to, and what it leads to.
-        named = os.path.join(os.path.realpath(folder), "python3")
-        reason = _exchanged_on_the_way(named)
+        reason = tool.exchangeable(found, _ROOT)
         if not reason:
             return found, "; ".join(reasons)
         reasons.append("%s is not to be trusted: %s" % (found, reason))
     return None, "; ".join(reasons)
-
-
-def _exchanged_on_the_way(path: str) -> str:
-    """Why somebody else than root could exchange what this path leads to, link by link; empty if nobody can."""
-    for _ in range(40):
-        reason = tool.open_to_others(os.path.dirname(path), _ROOT)
-        if reason:
-            return reason
-        if not os.path.islink(path):
-            return tool.open_to_others(path, _ROOT)
-        target = os.path.join(os.path.dirname(path), os.readlink(path))
-        path = os.path.join(os.path.realpath(os.path.dirname(target)), os.path.basename(target))
-    return "too many links"
 
 
 def names() -> List[str]:

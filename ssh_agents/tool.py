@@ -5,7 +5,7 @@ import shutil
 import stat
 import subprocess
 import sys
-from typing import Dict, List, Optional, Tuple
+from typing import Dict, Iterator, List, Optional, Sequence, Tuple
 
 from ssh_agents import protocol, system
 
@@ -13,6 +13,8 @@ _MORE_PATH = ("/usr/local/sbin", "/usr/sbin", "/sbin", "/usr/bin", "/bin")
 _KEPT = ("HOME", "USER", "LOGNAME", "SSH_CONNECTION", "SSH_CLIENT", "SUDO_USER", "SUDO_UID", "DOAS_USER")
 """Of its starter's environment a privileged agent keeps these; no tool takes a program or library from them."""
 _KEPT_UNLESS_ROOT = ("XDG_RUNTIME_DIR", "TMPDIR")
+_only_roots = False
+"""True in root's privileged agent and its watcher, once settled: they run only what nobody but root could exchange."""
 
 
 def settle() -> None:
@@ -25,7 +27,8 @@ def settle() -> None:
         return  # there, nobody has been given more rights on the way
     os.umask(0o022)
     os.chdir("/")
-    root = system.user() == 0
+    global _only_roots
+    root = _only_roots = system.user() == 0
     if root:
         _refuse_two_starters()
     words = [*os.environ.get("PATH", "").split(os.pathsep), "/usr/local/bin", *_MORE_PATH]
@@ -88,16 +91,46 @@ def open_to_others(path: str, owners: Optional[Tuple[int, ...]] = None) -> str:
         place = os.path.dirname(place)
 
 
+def exchangeable(path: str, owners: Optional[Tuple[int, ...]] = None) -> str:
+    """Why somebody else than `owners` could exchange what `path` leads to, link by link; empty if nobody can."""
+    path = os.path.join(os.path.realpath(os.path.dirname(path)), os.path.basename(path))
+    for _ in range(40):
+        reason = open_to_others(os.path.dirname(path), owners)
+        if reason:
+            return reason
+        if not os.path.islink(path):
+            return open_to_others(path, owners)
+        target = os.path.join(os.path.dirname(path), os.readlink(path))
+        path = os.path.join(os.path.realpath(os.path.dirname(target)), os.path.basename(target))
+    return "too many links"
+
+
 def environment() -> Dict[str, str]:
     """The environment for tools: untranslated messages, and the folders of administration tools in PATH."""
-    words = os.environ.get("PATH", "").split(os.pathsep)
-    words = [word for word in words if word] + [word for word in _MORE_PATH if word not in words]
+    words = [word for word in _places() if not (_only_roots and open_to_others(os.path.realpath(word)))]
     return {**os.environ, "PATH": os.pathsep.join(words), "LC_ALL": "C"}
 
 
-def found(name: str) -> Optional[str]:
-    """The tool's path, or None where it is not installed."""
-    return shutil.which(name, path=environment()["PATH"])
+def found(name: str, folders: Sequence[str] = ()) -> Optional[str]:
+    """The tool's path, or None where it is not installed. Root's agent passes over what others could exchange."""
+    return next((path for path, why in _found(name, folders) if not why), None)
+
+
+def passed_over(name: str, folders: Sequence[str] = ()) -> str:
+    """What is to be said behind "not installed" where root's agent does not trust the tool that is there."""
+    return "".join("; %s is not run as root: %s" % one for one in _found(name, folders) if one[1])
+
+
+def _places() -> List[str]:
+    words = os.environ.get("PATH", "").split(os.pathsep)
+    return [word for word in words if word] + [word for word in _MORE_PATH if word not in words]
+
+
+def _found(name: str, folders: Sequence[str]) -> Iterator[Tuple[str, str]]:
+    for folder in folders or _places():
+        path = shutil.which(name, path=folder)
+        if path is not None:
+            yield path, exchangeable(path) if _only_roots else ""
 
 
 def run(argv: List[str], text: str = "", timeout_s: float = 10.0) -> str:
@@ -108,7 +141,8 @@ def run(argv: List[str], text: str = "", timeout_s: float = 10.0) -> str:
     """
     path = found(argv[0])
     if path is None:
-        raise protocol.Refused("missing", "%s is not installed on this host" % argv[0], " ".join(argv))
+        text = "%s is not installed on this host%s" % (argv[0], passed_over(argv[0]))
+        raise protocol.Refused("missing", text, " ".join(argv))
     try:
         done = subprocess.run(
             [path, *argv[1:]],

@@ -60,7 +60,9 @@ def told(found: tuple[requirements.Told, ...]) -> str:
 
 def printed(text: str) -> list[str]:
     """The commands for an administrator."""
-    return [line.strip() for line in text.splitlines() if line.strip().startswith(("install", "test", "echo"))]
+    return [
+        line.strip() for line in text.splitlines() if line.strip().startswith(("install", "test", "echo"))
+    ]
 
 
 @lab_only
