@@ -11,7 +11,7 @@ import stat
 from contextlib import contextmanager
 from typing import Any, Callable, Dict, Iterator, List, Optional, Set, Tuple
 
-from ssh_agents import protocol
+from ssh_agents import protocol, system
 
 FORBIDDEN = frozenset(
     (
@@ -186,6 +186,29 @@ def size(folder: int, name: str) -> Optional[int]:
     except OSError:
         return None
     return seen.st_size if stat.S_ISREG(seen.st_mode) else None
+
+
+def owner(folder: int, name: str) -> Optional[int]:
+    """Whose a file or folder is, itself and not what a link leads to; None where there is none."""
+    try:
+        return os.stat(name, dir_fd=folder, follow_symlinks=False).st_uid
+    except OSError:
+        return None
+
+
+def refuse_others(folder: int, name: str, of: Optional[int]) -> None:
+    """As root, refuse what does not belong to the user whose header names it.
+
+    In a shared folder anybody may lay a header beside a file that only its owner could delete.
+    """
+    found = owner(folder, name) if system.user() == 0 else None
+    if found is not None and found != of:
+        raise protocol.Refused(
+            "denied",
+            "%r belongs to user %d, and the header that names it to another: root deletes only objects that are of"
+            " one owner" % (name, found),
+            "to walk through the cache",
+        )
 
 
 def head(folder: int, name: str) -> bytes:
