@@ -1,10 +1,13 @@
 """Runs one system tool to its end: found also outside an ordinary user's PATH, never in a shell."""
 
+import contextlib
 import os
 import shutil
+import signal
 import stat
 import subprocess
 import sys
+import time
 from typing import Dict, Iterator, List, Optional, Sequence, Tuple
 
 from ssh_agents import protocol, system
@@ -13,6 +16,9 @@ _MORE_PATH = ("/usr/local/sbin", "/usr/sbin", "/sbin", "/usr/bin", "/bin")
 _KEPT = ("HOME", "USER", "LOGNAME", "SSH_CONNECTION", "SSH_CLIENT", "SUDO_USER", "SUDO_UID", "DOAS_USER")
 """Of its starter's environment a privileged agent keeps these; no tool takes a program or library from them."""
 _KEPT_UNLESS_ROOT = ("XDG_RUNTIME_DIR", "TMPDIR")
+_MARK = "BRANCHLAB_TOOL_OF"
+MARK = os.urandom(16).hex()
+"""In the environment of every tool that this process runs, by which `end_those_of` knows them."""
 _only_roots = False
 """True in root's privileged agent and its watcher, once settled: they run only what nobody but root could exchange."""
 
@@ -150,7 +156,7 @@ def run(argv: List[str], text: str = "", timeout_s: float = 10.0) -> str:
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             timeout=timeout_s,
-            env=environment(),
+            env={**environment(), _MARK: MARK},
             check=False,
         )
     except subprocess.TimeoutExpired:
@@ -165,3 +171,32 @@ def run(argv: List[str], text: str = "", timeout_s: float = 10.0) -> str:
         tried = " ".join(argv) + ("\n" + text if text else "")
         raise protocol.Refused("denied" if denied else "failed", "%s: %s" % (argv[0], said), tried[:4000])
     return done.stdout.decode("utf-8", "replace")
+
+
+def end_those_of(mark: str) -> None:
+    """Kill what a process with this `MARK` ran and left behind, so that it changes nothing any more. Linux only.
+
+    Whoever was killed could not wait for its tool; one that is slow would make its change after the change's undo.
+    """
+    end = time.monotonic() + 1
+    while mark and mark != MARK and time.monotonic() < end:
+        found = list(_marked(mark))
+        if not found:
+            break
+        for pid in found:
+            with contextlib.suppress(OSError):
+                os.kill(pid, signal.SIGKILL)
+        time.sleep(0.005)  # it may be amid a call of the kernel
+
+
+def _marked(mark: str) -> Iterator[int]:
+    wanted = ("\0%s=%s\0" % (_MARK, mark)).encode()
+    try:
+        names = os.listdir("/proc")
+    except OSError:
+        return
+    for name in names:
+        if name.isdigit():
+            with contextlib.suppress(OSError), open("/proc/%s/environ" % name, "rb") as file:
+                if wanted in b"\0" + file.read():
+                    yield int(name)
