@@ -94,7 +94,8 @@ def _host(name: str, role: Role, address: str, agent: Standin, ssh: str | None, 
         root=agent,
         privileged=agent,
         facts=facts,
-        connection=SimpleNamespace(target=SimpleNamespace(path=path)),
+        connection=SimpleNamespace(target=SimpleNamespace(path=path, port=22), ends=None),
+        redirected=False,
     )
     made.exempt = lambda: Connected.exempt(cast(Connected, made))
     return cast(Connected, made)

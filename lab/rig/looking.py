@@ -48,6 +48,7 @@ def look(
         workplace.look(stop)
         _refuse_rootless(hosts, experiment)
         line = HeldLine(hosts, replace=True, place=lab.place)
+        line.refuse_shared(workplace.ports)
         found = _felt(line, hosts, experiment.lines, workplace.own_ports, stop, remember=remember)
         if any(state.enabled for state in experiment.states):
             proxy = only(hosts, Role.PROXY)
