@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from lab import units
@@ -37,6 +37,7 @@ class Other:
     peer: str
     port: int
     count: int
+    protocol: str = "TCP"
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,7 +181,10 @@ class HeldLine:
             for one in hosts
             if not one.facts.get("windows")  # which shows nobody its connections; the other end does
         ]
-        return merged_others({name: word["counted"] for name, word in everywhere(requests, stop).items()})
+        words = everywhere(requests, stop)
+        over_tcp = merged_others({name: word["counted"] for name, word in words.items()})
+        over_udp = merged_others({name: word.get("udp", {}) for name, word in words.items()})
+        return over_tcp + tuple(replace(one, protocol="UDP") for one in over_udp)
 
     def refuse_shared(self, ports: Iterable[int]) -> None:
         """Raise BadInput where what is exempt for SSH would exempt a service at one of these `ports`, too."""
