@@ -1,8 +1,9 @@
 """Kind `folder`: any tree whose files are objects, as TFS Proxy and Perforce's p4p keep them.
 
 An object is one plain file, named by its path below the root. Nothing in such a tree tells whose it is, so it is
-purged only where the profile says that the whole folder may go (`owns`); and by root, whom no system keeps from
-anything, only where somebody has said so in the folder too (`MAY`). Links and other file systems are passed by.
+purged only where the profile says that the whole folder may go (`owns`) and somebody has said so in the folder too
+(`MAY`): a profile may be another's, and a folder of documents is as good a tree. Links and other file systems are
+passed by.
 """
 
 import os
@@ -10,11 +11,11 @@ import stat
 from functools import partial
 from typing import Any, Callable, Dict, List, Optional, Set
 
-from ssh_agents import cache_folder, cache_paths, protocol, system
+from ssh_agents import cache_folder, cache_paths, protocol
 from ssh_agents.cache_folder import Where
 
 MAY = ".branchlab-may-purge"
-"""A file of this name in a folder says that root may purge it."""
+"""A file of this name in a folder says that all in it may be purged."""
 
 
 def listed(args: Dict[str, Any], call: protocol.Call, tell: Callable[[str, int, int], None]) -> int:
@@ -70,26 +71,24 @@ def _walked(args: Dict[str, Any], call: protocol.Call, one: One) -> None:
         return inner
 
     with cache_folder.root(args) as root:
-        if system.user() == 0 and cache_folder.size(root, MAY) is None:
-            raise protocol.Refused(
-                "denied",
-                "as root any folder could be emptied: make a file %s in %s if all in it may go, or log in as its owner"
-                % (MAY, args["folder"]),
-                "to look for the file",
-            )
+        if cache_folder.size(root, MAY) is None:
+            raise _not_said(args["folder"])
         cache_folder.walk(root, call, seen, lambda where, name: None)
 
 
 def _walked_by_path(args: Dict[str, Any], call: protocol.Call, one: One) -> None:
     path = protocol.need(args, "folder", str)
     root = cache_paths.root(path)
-    # Who logs in there may be an administrator, which is as much as root, and cannot be told for sure.
     if not os.path.isfile(os.path.join(root.path, MAY)):
-        text = "make a file %s in %s if all in it may go: on this system it is asked of everybody"
-        raise protocol.Refused("denied", text % (MAY, path), "to look for the file")
+        raise _not_said(path)
 
     def seen(file: cache_paths.File) -> None:
         if not file.name.startswith(".branchlab"):
             one(path_of(file.where, file.name), file.length, partial(cache_paths.deleted, file))
 
     cache_paths.walk(root, call, seen)
+
+
+def _not_said(folder: str) -> protocol.Refused:
+    text = "nothing in %s says that its files may be deleted: make a file %s in it if all of them may go"
+    return protocol.Refused("denied", text % (folder, MAY), "to look for the file")
