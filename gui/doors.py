@@ -53,11 +53,15 @@ class Doors(LabDoors):
             raise BadInput("\n".join(problem.told(name) for problem in draft.problems))
         yield OpenedProfile(draft, draft.profile, planned(draft.profile))
 
-    def drafts(self) -> Path:
-        """The folder where what was not saved is kept for a crash."""
+    def data(self) -> Path:
+        """The folder of everything that BranchLab keeps."""
         from lab import store
 
-        return store.data_folder() / "drafts"
+        return store.data_folder()
+
+    def drafts(self) -> Path:
+        """The folder where what was not saved is kept for a crash."""
+        return self.data() / "drafts"
 
     def passing(self, path: Path) -> bool:
         """True for the profile of hosts that this window made: it ends with them."""

@@ -12,14 +12,16 @@ from PySide6.QtWidgets import QApplication, QMainWindow, QWidget
 
 from gui import reading, telling
 from gui.asking import ask_target
+from gui.away import Away
 from gui.closing import Closing
 from gui.deeds import Deeds
 from gui.document import Document
-from gui.doors import Doors, planned
-from gui.found import OpenedProfile, OpenedRun
+from gui.doors import Doors
 from gui.jobs import Jobs
 from gui.keys import Keys
 from gui.layout import Layout
+from gui.notice import Notice
+from gui.opened import Opened
 from gui.opening import Opening, Then
 from gui.pages import Pages
 from gui.questions import Questions
@@ -29,14 +31,15 @@ from gui.shown import Shown
 from gui.starting import Starting
 from gui.story import Story
 from gui.stranger import Strangers
-from gui.telling import HELP, LAB, RESULTS, START
+from gui.telling import COMPARE, HELP, LAB, RESULTS, START
 from gui.theme import sheet
 from gui.theme.look import Look, system_palette
+from gui.tray import Desktop, Tray
 from lab.analysis.summary import Summary
-from lab.events import Event, RunStarted
 from lab.live import Live
 from lab.model import Experiment, Lab
 from lab.settings import Settings
+from lab.store import Head
 
 EXPORTS = (
     "Slides (*.pptx);;Workbook (*.xlsx);;Report (*.html);;Report to print (*.pdf);;Tables (*.md);;Trials (*.csv);;"
@@ -54,7 +57,7 @@ class MainWindow(QMainWindow):
     finished = Signal(object)
     closed = Signal()
 
-    def __init__(self, look: Look, doors: Doors, reporter: Reporter) -> None:
+    def __init__(self, look: Look, doors: Doors, reporter: Reporter, desktop: Desktop | None = None) -> None:
         super().__init__()
         self._look, self._doors, self._reporter = look, doors, reporter
         self.setWindowTitle("BranchLab")
@@ -62,7 +65,7 @@ class MainWindow(QMainWindow):
         self.resize(1440, 900)
         self.setAcceptDrops(True)
         self._build_pages()
-        self._build_work()
+        self._build_work(desktop or Desktop())
         self._wire_work()
         self._wire_profile()
         self._wire_frame()
@@ -109,7 +112,7 @@ class MainWindow(QMainWindow):
 
     def interrupt(self) -> None:
         """Stop softly and close, as Ctrl C in the terminal asks."""
-        self.closing.stop_first()
+        self.closing.at_once()
 
     def leave(self) -> None:
         """Nobody is here any more: what waits for an answer goes on without one."""
@@ -170,11 +173,12 @@ class MainWindow(QMainWindow):
         if key == START:
             self._list_runs()
             self.starting.refresh()
+        elif key == COMPARE:
+            self._list_runs()
 
     def show_lab(self, lab: Lab, experiments: Sequence[Experiment], trials: dict[str, int]) -> None:
         """Show this lab, its experiments, and how many trials each plans."""
-        self.deeds.lab = lab
-        self.shown.show_lab(lab, experiments, trials)
+        self.opened.show_lab(lab, experiments, trials)
 
     def show_live(self, live: Live, *, past: bool = False) -> None:
         """Show this run on every page, from its shape on; `past`: one that was read from a file."""
@@ -207,9 +211,10 @@ class MainWindow(QMainWindow):
         self._top, self._navigation, self._banner = pages.top, pages.navigation, pages.banner
         self.start_page, self.lab_page, self.experiment_page = pages.start, pages.lab, pages.experiment
         self.run_page, self.results_page = pages.run, pages.results
+        self.compare_page = pages.compare
         self.help_page, self.settings_page = pages.help, pages.settings
 
-    def _build_work(self) -> None:
+    def _build_work(self, desktop: Desktop) -> None:
         look, doors, document, pages = self._look, self._doors, self.document, self.pages
         self._questions = Questions(self)
         self.shown = Shown(pages, lambda: self.running, lambda: self.looking)
@@ -230,7 +235,14 @@ class MainWindow(QMainWindow):
             self.strangers,
             self,
         )
-        self.closing = Closing(look, document, self.runs, self.deeds, self.opening, self.story, self)
+        self.opened = Opened(pages, self.shown, document, self.story, self.runs, self.deeds, self)
+        self.opened.told.connect(self._tell)
+        self._tray = Tray(desktop, self)
+        self._notice = Notice(self._tray, self)
+        self.away = Away(self._tray, self.shown, self.run_page.stop, doors.data, self)
+        self.closing = Closing(
+            look, document, self.runs, self.deeds, self.opening, self.story, self.away, self
+        )
         self.deeds.refused = self.opening.refused = self.story.refused
         self.deeds.agreed_first = self.strangers.before
 
@@ -238,7 +250,7 @@ class MainWindow(QMainWindow):
         self.story.told.connect(self._tell)
         self.story.crashed.connect(self._reporter.take)
         self.story.ended.connect(self._run_ended)
-        self.runs.happened.connect(self._name_run)
+        self.runs.happened.connect(self.opened.name)
         self.runs.crashed.connect(self._reporter.take)
         self.runs.summed.connect(self.shown.show_summary)
         self.shown.outdated.connect(self.runs.sum_up)
@@ -250,16 +262,18 @@ class MainWindow(QMainWindow):
         self.deeds.settled.connect(self.closing.close_if_done)
         self._jobs.failed.connect(self._job_failed)
         self._jobs.ended.connect(self.closing.close_if_done)
+        self._notice.pressed.connect(self._show_end)
+        self._tray.closed.connect(self._close_from_tray)
 
     def _wire_profile(self) -> None:
-        self.opening.profile.connect(self._profile_opened)
-        self.opening.run.connect(self._run_opened)
+        self.opening.profile.connect(self.opened.profile)
+        self.opening.run.connect(self.opened.run)
         self.opening.making.connect(partial(self.start_page.busy, "Making three hosts …"))
         self.starting.told.connect(self._tell)
-        self.starting.answers.connect(self._show_answers)
+        self.starting.answers.connect(self.opened.answers)
         self.strangers.crashed.connect(self._reporter.take)
-        self.document.changed.connect(self._edited)
-        self.document.saved.connect(self._tell_open)
+        self.document.changed.connect(self.opened.edited)
+        self.document.saved.connect(self.opened.tell)
         self.document.told.connect(self._tell)
 
     def _wire_frame(self) -> None:
@@ -287,74 +301,29 @@ class MainWindow(QMainWindow):
         self.run_page.results.connect(partial(self.show_page, RESULTS))
         self.results_page.opened.connect(self.opening.ask_run)
         self.results_page.exported.connect(self._ask_export)
+        self.compare_page.opened.connect(self.opening.ask_run)
+        self.compare_page.wanted.connect(self._compare)
         self.settings_page.changed.connect(self.use_settings)
         self.settings_page.told.connect(self._tell)
 
     # profiles and runs ------------------------------------------------------------------------------------
 
-    def _profile_opened(self, opened: OpenedProfile, then: Then) -> None:
-        self.start_page.busy("")
-        if self.story.refused():
-            return
-        self.deeds.checking.cancel()
-        self._banner.hide()
-        self.show_live(Live())
-        self.document.take(opened.draft)
-        self.show_lab(opened.profile.lab, opened.profile.experiments, opened.trials)
-        self._tell_open()
-        for warning in opened.profile.warnings[:1]:
-            self._tell(Trouble(title=warning, grade="warn"))
-        if then.run:
-            self.start_run(opened.profile.experiment(then.experiment), then.record, then.agreed)
-        else:
-            self.lab_page.choose(then.experiment or "")
-            self.experiment_page.choose(then.experiment or "")
-            self.show_page(LAB)
-
-    def _edited(self) -> None:
-        """The profile says something else; a run that goes is shown with the lab that it began with."""
-        self._tell_open()
-        profile = self.document.profile
-        if profile is not None and not self.running and not self.looking:
-            self.show_lab(profile.lab, profile.experiments, planned(profile))
-
-    def _tell_open(self) -> None:
-        profile, path = self.document.profile, self.document.path
-        if profile is None:
-            return
-        name = profile.lab.name
-        state = "not saved" if self.document.unsaved or path is None else path.name
-        self._top.show_open(name, state, profile=True)
-        self.setWindowTitle(f"{name}{'*' * self.document.unsaved} – BranchLab")
-
-    def _run_opened(self, opened: OpenedRun) -> None:
-        if self.story.refused():
-            return
-        self._banner.hide()
-        self.story.path = opened.path
-        self.show_live(opened.live, past=True)
-        self.runs.kept = []
-        self.shown.show_summary(opened.summary)
-        self._top.show_open(opened.live.lab or opened.summary.started.experiment.name, opened.path.name)
-        self.setWindowTitle(f"{opened.summary.started.experiment.name} – BranchLab")
-        self.show_page(RESULTS)
-
-    def _show_answers(self, summary: Summary) -> None:
-        """Published figures, which nobody here ran."""
-        self._banner.hide()
-        self.story.path = None
-        self.shown.show_summary(summary)
-        self.show_page(RESULTS)
-
-    def _name_run(self, event: Event) -> None:
-        if isinstance(event, RunStarted):
-            self.setWindowTitle(f"{event.experiment.name} – BranchLab")
-
     def _run_ended(self, outcome: object) -> None:
         self.finished.emit(outcome)
+        if self.settings_page.settings.notify:
+            self._notice.tell(self.live)
         if self.document.profile is not None and self.document.profile.lab != self.shown.lab:
-            self._edited()  # what was edited meanwhile
+            self.opened.edited()  # meanwhile
         self.closing.close_if_done()
+
+    def _show_end(self) -> None:
+        """What came of the run, before all other windows."""
+        self.away.come_back()
+        self.show_page(RESULTS)
+
+    def _close_from_tray(self) -> None:
+        self.away.come_back()
+        self.close()
 
     # the frame --------------------------------------------------------------------------------------------
 
@@ -364,7 +333,16 @@ class MainWindow(QMainWindow):
         self._reporter.take(error)
 
     def _list_runs(self) -> None:
-        self._jobs.do(reading.recent(), self.start_page.show_runs)
+        self._jobs.do(reading.recent(), self._show_runs)
+
+    def _show_runs(self, heads: Sequence[Head]) -> None:
+        self.start_page.show_runs(heads)
+        self.compare_page.offer(heads)
+        if self.pages.seen == COMPARE:
+            self.compare_page.ask_again()
+
+    def _compare(self, a: str, b: str) -> None:
+        self._jobs.do(reading.compared(a, b), self.compare_page.show_compared)
 
     def _tell(self, told: Trouble) -> None:
         self._banner.tell(told)
@@ -415,7 +393,9 @@ class MainWindow(QMainWindow):
         event.accept()
         self._layout.keep()
         self.leave()
-        self.document.take(None)
+        self.away.end()
+        if self.closing.forgets:
+            self.document.take(None)
         self.closed.emit()
 
     def resizeEvent(self, event: QResizeEvent) -> None:

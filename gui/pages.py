@@ -5,6 +5,7 @@ from __future__ import annotations
 from PySide6.QtCore import QObject, Signal
 from PySide6.QtWidgets import QMainWindow, QStackedWidget, QWidget
 
+from gui.compare.page import ComparePage
 from gui.document import Document
 from gui.experiment.page import ExperimentPage
 from gui.help.page import HelpPage
@@ -14,7 +15,7 @@ from gui.results.page import ResultsPage
 from gui.run.page import RunPage
 from gui.settings.page import SettingsPage
 from gui.start.page import StartPage
-from gui.telling import EXPERIMENT, HELP, LAB, PLACES, RESULTS, RUN, SETTINGS, START
+from gui.telling import COMPARE, EXPERIMENT, HELP, LAB, PLACES, RESULTS, RUN, SETTINGS, START
 from gui.theme.look import Look
 from gui.widgets.basic import column, row
 from gui.widgets.focus import next_part
@@ -42,6 +43,7 @@ class Pages(QObject):
         self.status, self.banner = StatusBar(look), Banner(look)
         self.start, self.lab, self.experiment = StartPage(look), LabPage(look), ExperimentPage(look, document)
         self.run, self.results = RunPage(look), ResultsPage(look)
+        self.compare = ComparePage(look)
         self.help, self.settings = HelpPage(look), SettingsPage(look)
         self.heads: dict[str, Head | StartPage] = {
             START: self.start,
@@ -49,6 +51,7 @@ class Pages(QObject):
             EXPERIMENT: self.experiment.head,
             RUN: self.run.head,
             RESULTS: self.results.head,
+            COMPARE: self.compare.head,
             HELP: self.help.head,
             SETTINGS: self.settings.head,
         }
@@ -58,6 +61,7 @@ class Pages(QObject):
             self.experiment,
             self.run,
             self.results,
+            self.compare,
             self.help,
             self.settings,
         )

@@ -29,6 +29,7 @@ from lab.live import Live
 if TYPE_CHECKING:
     from lab.analysis.before_after import Pairs
     from lab.analysis.summary import Summary
+    from lab.analysis.two_runs import Compared
     from lab.recent import Recent
     from lab.store import Head
 
@@ -87,6 +88,15 @@ def published(name: str) -> Iterator[Summary | Pairs]:
     from lab.analysis import before_after, published
 
     yield before_after.pairs(name) if name in before_after.names() else published.summary(name)
+
+
+def compared(a: str, b: str) -> Iterator[Compared]:
+    """A run held against another; each by its file, or published times by their name."""
+    from lab.analysis import two_runs
+    from lab.export import contents
+
+    before, after = contents.named(a), contents.named(b)
+    yield two_runs.compared(before.summary, after.summary, before.facts, after.facts)
 
 
 def export(run: Path, target: Path) -> Iterator[Path]:

@@ -14,6 +14,7 @@ from lab.events import (
     Event,
     HostSeen,
     LineProved,
+    Noted,
     RunFinished,
     RunStarted,
     TrialFinished,
@@ -26,7 +27,7 @@ REDRAW_MS = 50
 _SLOW_REFRESH = 4
 """Progress and roles are told every so many redraws: five times a second is enough for words."""
 _SUMMARY_REFRESH = 100
-_LAB_WORDS = (RunStarted, HostSeen, LineProved, TrialStarted, TrialFinished, RunFinished)
+_LAB_WORDS = (RunStarted, HostSeen, LineProved, Noted, TrialStarted, TrialFinished, RunFinished)
 
 
 class Shown(QObject):

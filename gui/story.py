@@ -20,7 +20,7 @@ from gui.shown import Shown
 from gui.stranger import Strangers
 from gui.telling import LAB, RUN, START
 from gui.theme.look import Look
-from lab.events import Event, Outcome
+from lab.events import Event, HostSeen, Noted, Outcome, RunStarted
 from lab.model import Experiment
 
 _LOOKING = Trouble(
@@ -34,6 +34,7 @@ _NOT_STARTED = Trouble(
     text="Nothing was changed on any host, and there is no run file.",
     grade="info",
 )
+_GOES_ON = "Finished trials are kept. The run goes on by itself once the hosts answer."
 _STOPPING = Trouble(
     title="The run is still stopping.",
     text="What was changed on the hosts is being taken back.",
@@ -72,6 +73,8 @@ class Story(QObject):
         self._before = LAB
         self.path: Path | None = None
         """The file of the run that is shown; None while it goes"""
+        self._sought = False
+        self._last: Event | None = None
         self.trouble: BaseException | None = None
         """Why the newest run that was asked for did not begin"""
         self.preparing = Preparing(look, doors, questions, window)
@@ -130,6 +133,20 @@ class Story(QObject):
     def happened(self, event: Event) -> None:
         """One event of the run that goes."""
         self._shown.apply(event)
+        if isinstance(event, RunStarted):
+            self._sought = False
+        elif isinstance(event, Noted):
+            self._tell(event)
+        self._last = event
+
+    def _tell(self, note: Noted) -> None:
+        """What went wrong amid the run, as a banner; and that it is well again, said as soon as the host is seen."""
+        if note.grade == "trouble":
+            self._sought = note.trial is None
+            self.told.emit(Trouble(title=note.text, text=_GOES_ON if self._sought else ""))
+        elif self._sought and isinstance(self._last, HostSeen):
+            self._sought = False
+            self.told.emit(Trouble(title=note.text, grade="info"))
 
     def run_ended(self) -> None:
         """The run's thread has no more."""

@@ -15,6 +15,7 @@ from lab.live import Live
 
 START = "start"
 LAB, EXPERIMENT, RUN, RESULTS = "lab", "experiment", "run", "results"
+COMPARE = "compare"
 HELP, SETTINGS = "help", "settings"
 """Keys of the pages; all but Start are in the navigation."""
 PLACES = (
@@ -22,6 +23,7 @@ PLACES = (
     Place(EXPERIMENT, "Experiment", "flask"),
     Place(RUN, "Run", "play-circle"),
     Place(RESULTS, "Results", "chart-line-up"),
+    Place(COMPARE, "Compare", "arrows-left-right", group=1),
     Place(HELP, "Help", "question", group=2),
     Place(SETTINGS, "Settings", "gear-six", group=2),
 )

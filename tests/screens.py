@@ -32,7 +32,7 @@ from gui import app
 from gui.doors import Doors
 from gui.main_window import MainWindow
 from gui.report import Reporter
-from gui.telling import EXPERIMENT, HELP, LAB, RESULTS, RUN, SETTINGS
+from gui.telling import COMPARE, EXPERIMENT, HELP, LAB, RESULTS, RUN, SETTINGS
 from gui.theme import sheet
 from gui.theme.look import Look
 from lab import embedded, profile, runner, settings, store
@@ -242,6 +242,9 @@ def pages(camera: Camera, events: Sequence[Event], run: Path, lab: Path | None) 
     _below(camera, RESULTS)
     window.show_page(RUN)
     camera.shoot("run-done", 0.6)
+    window.show_page(COMPARE)
+    camera.wait()
+    camera.shoot(COMPARE, 0.4)
     for page in (HELP, SETTINGS):
         window.show_page(page)
         camera.shoot(page)

@@ -249,7 +249,7 @@ def test_a_second_run_or_lab_waits_for_the_first(made: Made, qtbot: QtBot, tmp_p
     opened = OpenedProfile(Draft(), Profile(path=tmp_path / "other.toml", lab=other, experiments=()), {})
     deeds: list[Callable[[], None]] = [
         lambda: window.start_run(small()),
-        lambda: window._profile_opened(opened, Then()),
+        lambda: window.opened.profile(opened, Then()),
         window.opening.make_hosts,
         lambda: window.open_profile(tmp_path / "none.toml", run=True),
     ]

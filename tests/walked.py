@@ -36,7 +36,7 @@ from gui import app
 from gui.doors import Doors
 from gui.main_window import MainWindow
 from gui.report import Reporter
-from gui.telling import EXPERIMENT, HELP, LAB, RESULTS, RUN, SETTINGS, START
+from gui.telling import COMPARE, EXPERIMENT, HELP, LAB, RESULTS, RUN, SETTINGS, START
 from gui.theme import sheet
 from gui.theme.look import Look
 from gui.widgets.basic import Elided, Sign, StateMark
@@ -77,6 +77,10 @@ def pages(window: MainWindow, folder: Path) -> Iterator[str]:
         window.show_page(page)
         settled()
         yield page
+    window.show_page(COMPARE)
+    until(lambda: window.compare_page.compared is not None and not window._jobs)
+    settled()
+    yield COMPARE
     for number, tab in enumerate(window.run_page.output._tabs.buttons()):
         window.show_page(RUN)
         tab.click()

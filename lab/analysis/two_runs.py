@@ -150,7 +150,7 @@ def compared(
     tool_start_s = max(a.tool_start_s, b.tool_start_s)
     held = View(cells=(), tool_start_s=tool_start_s).held([(after, before) for before, after in pairs])
     only_b = tuple(cell for key, cell in there.items() if key not in here)
-    facts = _facts(facts_a or {}, facts_b or {})
+    facts = _facts(facts_a or {}, facts_b or {}, published=bool(a.source or b.source))
     return Compared(
         a=a,
         b=b,
@@ -251,8 +251,10 @@ def _within(model: Model, line: Line) -> bool:
     )
 
 
-def _facts(a: Mapping[str, str], b: Mapping[str, str]) -> list[Differs]:
-    return [Differs(name=name, a=a.get(name, "—"), b=b.get(name, "—")) for name in dict.fromkeys((*a, *b))]
+def _facts(a: Mapping[str, str], b: Mapping[str, str], *, published: bool) -> list[Differs]:
+    """All that is known of one of them; beside published figures, of which little is, what is known of both."""
+    names = [name for name in dict.fromkeys((*a, *b)) if not published or (name in a and name in b)]
+    return [Differs(name=name, a=a.get(name, "—"), b=b.get(name, "—")) for name in names]
 
 
 def _total(cells: Sequence[Cell]) -> float:

@@ -8,22 +8,16 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from lab import store
-from lab.analysis import before_after, published, two_runs, words
+from lab.analysis import two_runs, words
 from lab.analysis.two_runs import Change, Compared, Foretold
 from lab.cli import tables
-from lab.errors import BadInput
 from lab.export import contents
-from lab.export.contents import Contents
-
-_ASIDE = ("Run",)
-"""Facts in which any two runs differ."""
 
 
 def compared(a: str, b: str) -> Compared:
     """B held against A; each is a run, or published times. Raises BadInput for what is neither."""
-    before, after = _contents(a), _contents(b)
-    return two_runs.compared(before.summary, after.summary, _facts(before), _facts(after))
+    before, after = contents.named(a), contents.named(b)
+    return two_runs.compared(before.summary, after.summary, before.facts, after.facts)
 
 
 def as_json(found: Compared) -> dict[str, Any]:
@@ -51,22 +45,6 @@ def report(found: Compared, out: Console) -> None:
     if found.differs:
         out.print()
         out.print(_differences(found))
-
-
-def _contents(name: str) -> Contents:
-    if name in published.names():
-        return contents.published(name)
-    if name in before_after.names():
-        raise BadInput(
-            f"{name} is a comparison itself",
-            advice=f"See it with: branchlab show {name}. No run can be held against it.",
-        )
-    with store.opened(store.found(name)) as record:
-        return contents.gathered(record)
-
-
-def _facts(of: Contents) -> dict[str, str]:
-    return {name: text for name, text in of.method if name not in _ASIDE}
 
 
 def _changes(found: Compared) -> Table:
