@@ -12,7 +12,7 @@ from functools import partial
 from typing import Any, Callable, Dict, List, Optional, Set
 
 from ssh_agents import cache_folder, cache_paths, protocol
-from ssh_agents.cache_folder import Where
+from ssh_agents.cache_folder import Folder, Where
 
 MAY = ".branchlab-may-purge"
 """A file of this name in a folder says that all in it may be purged."""
@@ -52,43 +52,24 @@ def _walked(args: Dict[str, Any], call: protocol.Call, one: One) -> None:
         raise protocol.Refused(
             "bad-request", "a cache of this kind is looked at only where owns says that all in it may go"
         )
-    if not cache_folder.by_descriptor():
-        _walked_by_path(args, call, one)
-        return
 
-    def seen(folder: int, where: Where, names: List[str]) -> List[str]:
+    def seen(folder: Folder, where: Where, names: List[str]) -> List[str]:
         inner = []
         for name in names:
-            try:
-                found = os.stat(name, dir_fd=folder, follow_symlinks=False)
-            except FileNotFoundError:
+            found = cache_folder.looked(folder, name)
+            if found is None:
                 continue
             if stat.S_ISDIR(found.st_mode):
                 inner.append(name)
-            elif stat.S_ISREG(found.st_mode) and not name.startswith(".branchlab"):
+            elif cache_paths.plain(found) and not name.startswith(".branchlab"):
                 delete = partial(cache_folder.unlinked, folder, name)
                 one(path_of(where, name), found.st_size, delete)
         return inner
 
     with cache_folder.root(args) as root:
         if cache_folder.size(root, MAY) is None:
-            raise _not_said(args["folder"])
+            text = (
+                "nothing in %s says that its files may be deleted: make a file %s in it if all of them may go"
+            )
+            raise protocol.Refused("denied", text % (args["folder"], MAY), "to look for the file")
         cache_folder.walk(root, call, seen, lambda where, name: None)
-
-
-def _walked_by_path(args: Dict[str, Any], call: protocol.Call, one: One) -> None:
-    path = protocol.need(args, "folder", str)
-    root = cache_paths.root(path)
-    if not os.path.isfile(os.path.join(root.path, MAY)):
-        raise _not_said(path)
-
-    def seen(file: cache_paths.File) -> None:
-        if not file.name.startswith(".branchlab"):
-            one(path_of(file.where, file.name), file.length, partial(cache_paths.deleted, file))
-
-    cache_paths.walk(root, call, seen)
-
-
-def _not_said(folder: str) -> protocol.Refused:
-    text = "nothing in %s says that its files may be deleted: make a file %s in it if all of them may go"
-    return protocol.Refused("denied", text % (folder, MAY), "to look for the file")

@@ -129,7 +129,8 @@ def passed_over(name: str, folders: Sequence[str] = ()) -> str:
 
 def _places() -> List[str]:
     words = os.environ.get("PATH", "").split(os.pathsep)
-    return [word for word in words if word] + [word for word in _MORE_PATH if word not in words]
+    more = system.program_folders() if os.name == "nt" else _MORE_PATH
+    return [word for word in words if word] + [word for word in more if word not in words]
 
 
 def _found(name: str, folders: Sequence[str]) -> Iterator[Tuple[str, str]]:
@@ -158,6 +159,7 @@ def run(argv: List[str], text: str = "", timeout_s: float = 10.0) -> str:
             timeout=timeout_s,
             env={**environment(), _MARK: MARK},
             check=False,
+            creationflags=system.quiet_flags(),
         )
     except subprocess.TimeoutExpired:
         raise protocol.Refused(
