@@ -184,6 +184,7 @@ class Machines:
         meter = Meter(hosts, peers.hidden(seen, hosts))
         driver = vcs.driver(experiment.vcs, self._drivers)
         workplace = Workplace(hosts, experiment, driver, self._passwords, seen)
+        line.refuse_shared(workplace.ports)
         self._consent.others(line, hosts, experiment.lines, workplace.own_ports, stop)
         workplace.look(stop)
         if any(state.enabled for state in experiment.states):

@@ -102,14 +102,18 @@ def connected(
         connection=cast(
             "ssh.Connection",
             # Without ends of an SSH connection among its facts, a host is behind a UNIX socket.
-            Connection(
-                Target(name=name, user="admin", path="" if (facts or {}).get("ssh") else f"/nowhere/{name}")
-            ),
+            Connection(_target(name, (facts or {}).get("ssh"))),
         ),
         agent=cast("Agent", StandInAgent(name, verbs or {}, kept)),
         root=cast("Agent | None", root),
         facts=facts or {},
     )
+
+
+def _target(name: str, seen: Args | None) -> Target:
+    if seen is None:
+        return Target(name=name, user="admin", path=f"/nowhere/{name}")
+    return Target(name=name, user="admin", port=seen["own"]["port"])
 
 
 @dataclass
@@ -119,6 +123,7 @@ class Connection:
     target: Target
     files: dict[str, bytes] = field(default_factory=dict)
     unheeded: tuple[str, ...] = ()
+    ends: tuple[str, str] | None = None
 
     def put(self, data: bytes, path: str, mode: int = 0o600, timeout_s: float = 60) -> None:
         self.files[path] = data

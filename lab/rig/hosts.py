@@ -68,13 +68,34 @@ class Connected:
     def exempt(self) -> list[dict[str, Any]]:
         """Both ends of our own SSH connection with sshd's port: never limited, never counted.
 
-        The desk may itself be one of the lab's hosts, so either address may be a peer to some host.
+        The desk may itself be one of the lab's hosts, so either address may be a peer to some host. Where sshd sees
+        another end than was dialled, also the ends and the port that were.
         """
         ends = self.facts.get("ssh")
         if not ends:
             return []  # a UNIX socket: nothing of it is on the network
-        port = ends["own"]["port"]
-        return [{"address": ends[end]["address"], "port": port} for end in ("peer", "own")]
+        addresses, ports = [ends[end]["address"] for end in ("peer", "own")], [ends["own"]["port"]]
+        if self.redirected:
+            addresses += self.connection.ends or ()
+            ports.append(self.connection.target.port)
+        return [
+            {"address": address, "port": port}
+            for port in dict.fromkeys(ports)
+            for address in dict.fromkeys(addresses)
+        ]
+
+    @property
+    def redirected(self) -> bool:
+        """Whether our connection comes to sshd by another address or port than was dialled: a redirect, a relay, NAT.
+
+        What of it passes the host's devices is not known for sure then.
+        """
+        ends, dialled = self.facts.get("ssh"), self.connection.ends
+        if not ends:
+            return False
+        if dialled is not None and dialled[1] != ends["own"]["address"]:
+            return True
+        return bool(self.connection.target.port != ends["own"]["port"])
 
 
 def owner(run: str = "", purpose: str = "") -> dict[str, str]:
