@@ -7,7 +7,7 @@ from PySide6.QtGui import QKeyEvent, QMouseEvent, QPainter, QResizeEvent, QWheel
 from PySide6.QtWidgets import QFrame, QGraphicsScene, QGraphicsView
 
 from gui.lab.facts import ROLE_NAMES, HostShown, Shown
-from gui.lab.items import THE_LINE, Ground, HostCard, Pipe
+from gui.lab.items import THE_LINE, Dots, Ground, HostCard, Pipe
 from gui.lab.places import SMALL, places
 from gui.theme.look import Look
 from lab.model import Role
@@ -38,9 +38,11 @@ class Picture(QGraphicsView):
         self.setAccessibleName("Picture of the lab")
         self._shown = Shown()
         self._selected, self._scale = "", 1.0
+        self._dots = Dots(look)
         self._ground = Ground(look)
         self._pipe = Pipe(look, self.select)
         self._cards: list[HostCard] = []
+        self._scene.addItem(self._dots)
         self._scene.addItem(self._ground)
         self._scene.addItem(self._pipe)
         look.changed.connect(self._scene.update)
@@ -114,6 +116,7 @@ class Picture(QGraphicsView):
             proxy=any(host.role is Role.PROXY for host in hosts),
             server=any(host.role is Role.SERVER for host in hosts),
         )
+        self._dots.place(QRectF(0, 0, width, height))
         self._ground.place(placed, QRectF(0, 0, width, height))
         self._pipe.place(placed)
         boxes = placed.clients + [box for box in (placed.proxy, placed.server) if box is not None]
@@ -157,7 +160,7 @@ class Picture(QGraphicsView):
             super().wheelEvent(event)
 
     def mousePressEvent(self, event: QMouseEvent) -> None:
-        if self.itemAt(event.position().toPoint()) in (None, self._ground):
+        if self.itemAt(event.position().toPoint()) in (None, self._ground, self._dots):
             self.select("")
         super().mousePressEvent(event)
 
