@@ -95,7 +95,7 @@ class Counting(QApplication):
             del worst[KEPT:]
 
 
-def opened(application: Counting, folder: Path) -> MainWindow:
+def opened(application: QApplication, folder: Path) -> MainWindow:
     """A window as `gui.app.main` makes it, with an office's profile open."""
     look = Look("light")
     sheet.dress(app.application_made([]), look)

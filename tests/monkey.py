@@ -558,6 +558,7 @@ class Monkey:
         """It was closed, or goes on unseen until its run has ended; then there is another one."""
         window = self.window
         if window.running:
+            window._ask_stop()  # it may be one of hours
             self._until(lambda: not window.running, "a run without a window does not end", let=False)
         self._gone(window)
         self._made()
