@@ -77,6 +77,7 @@ NONE, CTRL, SHIFT, ALT = (
     Qt.KeyboardModifier.ShiftModifier,
     Qt.KeyboardModifier.AltModifier,
 )
+MODIFIERS = ((CTRL, Qt.Key.Key_Control), (SHIFT, Qt.Key.Key_Shift), (ALT, Qt.Key.Key_Alt))
 KEYS: tuple[tuple[Qt.Key, Qt.KeyboardModifier], ...] = (
     *((key, NONE) for key in (
         Qt.Key.Key_Tab, Qt.Key.Key_Tab, Qt.Key.Key_Return, Qt.Key.Key_Space, Qt.Key.Key_Escape, Qt.Key.Key_Up,
@@ -469,13 +470,21 @@ class Monkey:
         at = widget.mapTo(root, place)
         # One by one: what a press closes may be gone before its release, which QTest would not bear.
         for step in (QTest.mouseMove, first, QTest.mouseRelease):
-            if isValid(root) and root.isVisible() and (handle := root.windowHandle()) is not None:
-                step(handle, at) if step is QTest.mouseMove else step(handle, button, NONE, at)
+            self._step(step, root, *((at,) if step is QTest.mouseMove else (button, NONE, at)))
 
     def _keys(self, top: QWidget, key: Qt.Key, with_: Qt.KeyboardModifier = NONE) -> None:
-        for step in (QTest.keyPress, QTest.keyRelease):
-            if isValid(top) and top.isVisible() and (handle := top.windowHandle()) is not None:
-                step(handle, key, with_)
+        # Each by itself, as `_mouse`: Alt alone closes a menu, and QTest would go on with what is gone.
+        alone = [modifier for flag, modifier in MODIFIERS if flag & with_]
+        for one in alone:
+            self._step(QTest.keyPress, top, one)
+        top = top if isValid(top) and top.isVisible() else self._top()
+        self._step(QTest.keyPress, top, key, with_)
+        for one in (key, *alone):
+            self._step(QTest.keyRelease, top, one)
+
+    def _step(self, step: Any, top: QWidget, *given: Any) -> None:
+        if isValid(top) and top.isVisible() and (handle := top.windowHandle()) is not None:
+            step(handle, *given)
 
     def _escape(self, top: QWidget) -> str:
         self._keys(top, Qt.Key.Key_Escape)

@@ -9,7 +9,7 @@ a worker's thread touches a widget            tests/test_gui_threads.py
 wrong sizes at fractional scaling             here (another screen's ratio), tests/test_gui_walk.py (125, 150, 200 %)
 SVG without a shown window                    here: without any display, and without Qt
 a clock that is set amid a run                here: the axis goes by a clock of its own; UTC is stored
-Qt 6.11 under Wayland: axis items misplaced   not tried there, for want of a compositor; here: ticks stand at their values
+Qt 6.11 under Wayland: axis items misplaced   not tried there, for want of a compositor; here: ticks at their values
 """
 
 from __future__ import annotations
