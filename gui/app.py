@@ -14,11 +14,11 @@ from PySide6.QtCore import Qt, QTimer
 from PySide6.QtGui import QGuiApplication, QIcon, QPainter, QPixmap
 from PySide6.QtWidgets import QApplication
 
-from gui import rubbish, threads
+from gui import rubbish, single, threads
 from gui.theme import look as looks
 from gui.theme import marks, sheet
 from gui.theme.look import Look
-from lab import settings
+from lab import settings, store
 from lab.asking import Declined
 from lab.events import Outcome
 
@@ -41,6 +41,7 @@ def main(
 ) -> int:
     """Open the window, and come back with an exit code once it is closed.
 
+    Without a `profile`, a window of the same data that is away over its run is brought back instead.
     `profile` is a profile's path, or that of a run file (then it opens in Results); with `run`, its
     `experiment` (default: the first) is run at once and recorded in `record` (default: a new file in the
     folder of runs). With `agreed` (kinds of `lab.asking.KINDS`) nobody is asked before that run, and what is of
@@ -51,6 +52,8 @@ def main(
     if os.environ.get(threads.VARIABLE):
         threads.watch()
     application = application_made(argv)
+    if profile is None and single.call(store.data_folder()):
+        return DONE
     look = Look(theme or _theme(), looks.system_ratio())
     sheet.dress(application, look)
 

@@ -18,10 +18,16 @@ class CloseDialog(Dialog):
     stopped = Signal()
     hidden = Signal()
 
-    def __init__(self, look: Look, window: QWidget) -> None:
+    def __init__(self, look: Look, window: QWidget, *, tray: bool = False) -> None:
+        """`tray`: the desktop has a tray, where a window that is away can be found."""
         text = (
             "Stopping keeps every finished trial and takes back what was changed on the hosts; the window "
-            "closes when that is done. The run can also go on without a window; BranchLab ends with it."
+            "closes when that is done. The run can also go on without a window, "
+        )
+        text += (
+            "which its sign in the tray brings back, or starting BranchLab again."
+            if tray
+            else "which starting BranchLab again brings back; without one, BranchLab ends with the run."
         )
         super().__init__(look, window, "Stop the run?", text)
         self.setModal(True)

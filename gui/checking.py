@@ -5,7 +5,8 @@ from __future__ import annotations
 from PySide6.QtCore import QObject, Signal
 from PySide6.QtWidgets import QWidget
 
-from gui.doors import Doing, Doors
+from gui.doors import Doors
+from gui.found import Doing
 from gui.person import Person
 from gui.questions import Questions
 from gui.theme.look import Look

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from PySide6.QtCore import QObject, Signal
 from PySide6.QtWidgets import QMainWindow
 
+from gui import reading
 from gui.asking import OverwriteDialog, SaveDialog, ask_file, ask_target
 from gui.document import Document
 from gui.doors import Doors
@@ -19,7 +20,7 @@ from gui.theme.look import Look
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from gui.doors import OpenedProfile, OpenedRun
+    from gui.found import OpenedProfile, OpenedRun
     from lab.draft import Draft
 
 PROFILES, RUNS = "Profiles (*.toml)", "Runs (*.branchlab)"
@@ -72,7 +73,7 @@ class Opening(QObject):
 
     def read_run(self, path: Path) -> None:
         """Open a run file; the profile stays."""
-        self._jobs.do(self._doors.opened(path), self._told_run)
+        self._jobs.do(reading.opened(path), self._told_run)
 
     def read_any(self, path: Path) -> None:
         """A profile or a run, by its ending."""

@@ -10,7 +10,7 @@ from PySide6.QtWidgets import QFrame, QPlainTextEdit, QVBoxLayout, QWidget
 
 from gui.agreement import Scroll
 from gui.dialogs import Dialog
-from gui.doors import Came, Lacking
+from gui.found import Came, Lacking
 from gui.lab.checks import Command
 from gui.report import breakable
 from gui.theme import marks

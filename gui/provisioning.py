@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from PySide6.QtCore import QObject, Signal
 from PySide6.QtWidgets import QWidget
 
-from gui.doors import Came, Doing, Doors, Lacking, Printed
+from gui.doors import Doors
+from gui.found import Came, Doing, Lacking, Printed
 from gui.packages import PackagesDialog, ProgressDialog
 from gui.person import Person
 from gui.questions import Questions

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from PySide6.QtCore import QObject, Signal
 
-from gui.doors import ANSWERING, Doors
+from gui import reading
+from gui.doors import Doors
 from gui.jobs import Jobs
 from gui.preparing import Wanted
+from gui.reading import ANSWERING
 from gui.worker import Worker
 from lab.analysis.summary import Summary
 from lab.events import Event
@@ -80,7 +82,7 @@ class Runs(QObject):
         self._again = self.summing
         if not self.summing and self.kept:
             self.summing = True
-            self._jobs.do(self._doors.summary(list(self.kept)), self._summed)
+            self._jobs.do(reading.summary(list(self.kept)), self._summed)
 
     def not_summed(self) -> None:
         """The job has failed."""

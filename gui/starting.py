@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from PySide6.QtCore import QObject, Signal
 from PySide6.QtWidgets import QMainWindow
 
+from gui import reading
 from gui.document import Document
 from gui.doors import Doors
 from gui.jobs import Jobs
@@ -69,7 +70,7 @@ class Starting(QObject):
 
     def refresh(self) -> None:
         """List the recent profiles anew, whenever Start is shown."""
-        self._jobs.do(self._doors.remembered(), self._page.show_profiles)
+        self._jobs.do(reading.remembered(), self._page.show_profiles)
 
     def offer(self) -> None:
         """Offer what a crash left unsaved; once, after the window was painted."""
@@ -82,7 +83,7 @@ class Starting(QObject):
 
     def show_published(self, name: str) -> None:
         """Show published figures."""
-        self._jobs.do(self._doors.published(name), self._published)
+        self._jobs.do(reading.published(name), self._published)
 
     def leave(self) -> None:
         """The window is going."""

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from PySide6.QtCore import QObject, Signal
 from PySide6.QtWidgets import QWidget
 
-from gui.doors import Doors, TakenBack
+from gui.doors import Doors
+from gui.found import TakenBack
 from gui.person import Person
 from gui.questions import Questions
 from gui.report import Trouble

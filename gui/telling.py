@@ -13,14 +13,17 @@ from lab.analysis.findings import NO_NUMBER
 from lab.analysis.summary import Summary
 from lab.live import Live
 
+START = "start"
 LAB, EXPERIMENT, RUN, RESULTS = "lab", "experiment", "run", "results"
+COMPARE = "compare"
 HELP, SETTINGS = "help", "settings"
-"""Keys of the pages in the navigation."""
+"""Keys of the pages; all but Start are in the navigation."""
 PLACES = (
     Place(LAB, "Lab", "tree-structure"),
     Place(EXPERIMENT, "Experiment", "flask"),
     Place(RUN, "Run", "play-circle"),
     Place(RESULTS, "Results", "chart-line-up"),
+    Place(COMPARE, "Compare", "arrows-left-right", group=1),
     Place(HELP, "Help", "question", group=2),
     Place(SETTINGS, "Settings", "gear-six", group=2),
 )

@@ -287,6 +287,29 @@ def show(
 
 
 @cli.command()
+@click.argument("first", metavar="RUN")
+@click.argument("others", metavar="RUN...", nargs=-1, required=True)
+@as_json_option
+def compare(first: str, others: tuple[str, ...], as_json: bool) -> None:
+    """Hold runs against the first one: what became faster or slower, cell by cell, and what differs in the labs.
+
+    Published figures (`published-2008`) may be one of them. Where the first run did not measure a line, its model
+    of the line foretells the times, and says whether they came true.
+    """
+    from lab.cli import comparing, tables
+
+    found = [comparing.compared(first, other) for other in others]
+    if as_json:
+        _print_json([comparing.as_json(one) for one in found])
+        return
+    out = tables.console()
+    for number, one in enumerate(found):
+        if number:
+            out.print()
+        comparing.report(one, out)
+
+
+@cli.command()
 @run_argument
 @click.option(
     "--inputs", "file", metavar="FILE.toml", help="Prices, people, how often; left out: assumed, and printed."
@@ -319,7 +342,8 @@ def decide(run_name: str, file: str | None, as_json: bool) -> None:
 def export(run_name: str, files: tuple[str, ...], overwrite: bool, update: bool, **wishes: Any) -> None:
     """Write a run to files for other programs; each file's ending says in which form.
 
-    .pptx slides, .xlsx sheets, .html report, .md tables, .svg and .png figures; .csv, .jsonl and .parquet trials.
+    .pptx slides, .xlsx sheets, .html and .pdf report, .md tables, .svg and .png figures; trials as .csv, .jsonl
+    and .parquet.
     """
     from lab.cli import exporting
 

@@ -21,6 +21,9 @@ from lab.model import PAIRS, Experiment, Line, Treatment, Trial
 WINDOW_S = 60.0
 """How far back the live curves reach."""
 
+STALE_S = 2.0
+"""Samples come ten a second: a rate older than this is none of now."""
+
 WAITING = "waiting"
 RUNNING = "running"
 
@@ -198,6 +201,7 @@ class Live:
         self._by_number: dict[int, Trial] = {}
         self._zero = 0.0
         self._sample: events.TrafficSampled | None = None
+        self._heard = 0.0
         self._open_line = False
         self._overhead: tuple[float, int] = (0.0, 0)
         self._trial_at = ""
@@ -243,6 +247,20 @@ class Live:
             return None
         began = self.current.timed_since
         return self._clock() - (self.current.since if began is None else began)
+
+    @property
+    def silent_s(self) -> float:
+        """Seconds since the newest sample of the trial under way, as where a host is lost or this machine slept; 0
+        before the first one, and where the newest is not older than `STALE_S`.
+        """
+        gone = self._clock() - self._heard if self._sample is not None else 0.0
+        return gone if gone > STALE_S else 0.0
+
+    def rate(self, direction: str) -> float | None:
+        """bit/s now, 0 where no trial is sampled; None where nothing was heard lately, so that nobody knows."""
+        if not self.running or self._sample is None:
+            return 0.0
+        return None if self.silent_s else self.curves[direction].now
 
     def now(self) -> float:
         """The clock on which curves and `since` stand."""
@@ -417,7 +435,7 @@ class Live:
             for pair, count in event.bytes.items():  # what nobody counts has no curve
                 arrived = count - last.bytes.get(pair, 0)
                 self.curves[pair].add(self._zero + event.t_s, max(0.0, arrived * 8 / passed))
-        self._sample = event
+        self._sample, self._heard = event, self._clock()
 
     def _on_output_seen(self, event: events.OutputSeen) -> None:
         for line in event.text.splitlines(keepends=True)[-_OUTPUT_LINES:]:
@@ -485,6 +503,8 @@ class Live:
     def _on_host_seen(self, event: events.HostSeen) -> None:
         if self.lost.pop(event.host, ""):
             self.found_again.add(event.host)
+        if event.host in self.hosts:  # it is made ready anew, and no line is held meanwhile
+            self.applied_line = None
         self.hosts[event.host] = event
 
     def _on_data_measured(self, event: events.DataMeasured) -> None:

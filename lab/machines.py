@@ -287,8 +287,6 @@ class Machines:
                     yield proved
                     yield from _doubts(proved, rig.line.holder.name if rig.line.shared else one.name)
                 rig.proved.add(treatment.line)
-                for holder, what in rig.line.limiting(treatment.line):
-                    yield _changed(holder, what)
                 begin += monotonic() - proving  # once per line, and not of this trial
             quiet = self._quiet(rig, treatment.line, stop)
         except AgentRefused as error:

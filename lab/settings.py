@@ -20,13 +20,14 @@ LEAST_LEASE_S, MOST_LEASE_S = 15, 300
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
-    """`theme` is one of `THEMES`; `motion`: what runs turns; `data`: the folder for runs and all else, empty for the
-    system's own; `lease_s`: so many seconds a change on a host outlives BranchLab at most, and the few that its
-    watcher takes.
+    """`theme` is one of `THEMES`; `motion`: what runs turns; `notify`: the desktop tells of a run's end to somebody who
+    looks elsewhere; `data`: the folder for runs and all else, empty for the system's own; `lease_s`: so many seconds
+    a change on a host outlives BranchLab at most, and the few that its watcher takes.
     """
 
     theme: str = "system"
     motion: bool = True
+    notify: bool = True
     data: str = ""
     lease_s: int = LEASE_S
 
@@ -34,8 +35,9 @@ class Settings:
         """Raises ValueError, in words for a person, for what no setting can be."""
         if self.theme not in THEMES:
             raise ValueError(f"theme: write one of {', '.join(THEMES)}")
-        if self.motion not in (True, False) or self.motion.__class__ is not bool:
-            raise ValueError("motion: write true or false")
+        for name in ("motion", "notify"):
+            if getattr(self, name).__class__ is not bool:
+                raise ValueError(f"{name}: write true or false")
         if not isinstance(self.data, str) or (self.data and not Path(self.data).expanduser().is_absolute()):
             raise ValueError("data: write a whole path, as /srv/branchlab, or nothing")
         whole = isinstance(self.lease_s, int) and not isinstance(self.lease_s, bool)

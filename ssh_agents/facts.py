@@ -1,5 +1,6 @@
 """What a host is: system, processor, memory, disk, tools, addresses. Parsers take text; all is read only."""
 
+import hashlib
 import os
 import platform
 import shutil
@@ -63,6 +64,7 @@ def tell(args: Dict[str, Any], call: protocol.Call) -> Dict[str, Any]:
         "disk": _disk(path),
         "congestion": _text("/proc/sys/net/ipv4/tcp_congestion_control").strip() or None,
         "boot_id": _text("/proc/sys/kernel/random/boot_id").strip() or None,
+        "host_id": _host_id(),
         "user": _user(),
         "uid": os.getuid() if hasattr(os, "getuid") else None,
         "capabilities": net_admin(_text("/proc/self/status")),
@@ -183,6 +185,12 @@ def _cpus() -> Optional[int]:
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count()
+
+
+def _host_id() -> Optional[str]:
+    """Tells this host from others of the same name and address; a digest, as systemd's machine-id(5) asks for."""
+    known = (_text("/etc/machine-id") or _text("/var/lib/dbus/machine-id")).strip()
+    return hashlib.sha256(b"branchlab " + known.encode()).hexdigest()[:16] if known else None
 
 
 def _user() -> Optional[str]:

@@ -11,13 +11,25 @@ import shutil
 import stat
 from typing import Any, Callable, Dict, Iterator, List, Tuple
 
-from ssh_agents import files, grounds, installed, lease, packages, private, protocol, service_asked, system
+from ssh_agents import (
+    files,
+    grounds,
+    installed,
+    lease,
+    packages,
+    private,
+    protocol,
+    service,
+    service_asked,
+    system,
+)
 
 _KEPT_AGENT = re.compile(r"agent-[0-9a-f]{64}\.py(\.[0-9]+)?")
 
 MADE_ABOVE = "made-cache"
 """Beside the kept agent, where the folder above had to be made for it: see lab.agents.bundling."""
 _POLICY = "left by an install that was cut off: it keeps packages from starting their services"
+_PACKAGES = "what provision installed here: %s"
 INSTALLED = "the copy of the agent that an administrator put there"
 SERVICE, CACHE = "a service of BranchLab's own", "the cache of BranchLab's own proxy"
 
@@ -57,6 +69,8 @@ def roots(args: Dict[str, Any], call: protocol.Call) -> Dict[str, Any]:
         entries.append(_entry(installed.FOLDER, "the folder of installed agents, empty", True))
     if packages.policy_left():
         entries.append(_entry(packages.POLICY, _POLICY, True))
+    if packages.recorded():
+        entries.append(_entry(packages.RECORD, _PACKAGES % ", ".join(packages.recorded()), True))
     return {"entries": entries}
 
 
@@ -77,6 +91,9 @@ def forget_roots(args: Dict[str, Any], call: protocol.Call) -> Dict[str, Any]:
     for path, _ in _asked(args):
         grounds.forgotten(path)
     word["left"] = ["%s (%s)" % (path, why) for path, why in _others(args)]
+    if packages.recorded():
+        told = _PACKAGES % ", ".join(packages.recorded())
+        word["left"].append("%s (%s; provision --remove takes them away)" % (packages.RECORD, told))
     return word
 
 
@@ -204,7 +221,10 @@ def _policy_off() -> None:
 
 
 def _taken_away(path: str, cache: bool) -> None:
-    (grounds.remove_cache if cache else grounds.remove)(path)
+    if cache:
+        grounds.remove_cache(path)
+    else:  # it may still run, where its lease was lost
+        service.undo({"kind": "service", "folder": path, "about": grounds.known(path)})
     if os.path.lexists(path):
         raise protocol.Refused("failed", "it is still there", path)
 

@@ -240,14 +240,7 @@ def forgotten(folder: str) -> None:
 
 def full() -> List[str]:
     """Root: the caches of our own proxies on this host in which something is."""
-    here = made.here()
-    mine = [
-        one["path"]
-        for one in made.every()
-        # Of another network it may be another host's, whose proxy works.
-        if one.get("what") == "cache"
-        and (one.get("boot_id") != here["boot_id"] or one.get("net") == here["net"])
-    ]
+    mine = [one["path"] for one in made.of_this_host() if one.get("what") == "cache"]
     return [path for path in mine if is_our_cache(path) and os.listdir(path) != [CACHE_MARK]]
 
 

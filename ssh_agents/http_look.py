@@ -20,6 +20,7 @@ _KEPT = (
     "vary",
     "location",
     "dav",
+    "date",
 )
 _METHODS = ("GET", "OPTIONS")
 
@@ -29,8 +30,8 @@ def look(args: Dict[str, Any], call: protocol.Call) -> Dict[str, Any]:
 
     No password is sent but that of `login` ({user, password}) to the proxy, once, as Basic.
 
-    Returns {status, reason, headers}: of the headers those that say who answered and whether it may be
-    stored. Refuses with `missing` where nothing answers. Reads and changes nothing beyond that.
+    Returns {status, reason, headers}: of the headers those that say who answered, when by its clock, and whether it
+    may be stored. Refuses with `missing` where nothing answers. Reads and changes nothing beyond that.
     """
     host, port, path, url = _url(protocol.need(args, "url", str))
     proxy = _proxy(args)

@@ -166,7 +166,14 @@ class Lease:
 
     def entries(self) -> List[Tuple[str, Dict[str, Any]]]:
         """Promises by name, oldest first."""
-        found: List[Tuple[str, Dict[str, Any]]] = []
+        return [(name, entry) for name, entry in self._notes() if entry is not None]
+
+    def unreadable(self) -> List[str]:
+        """The names of promises that cannot be read; whoever wrote there was none of us."""
+        return [name for name, entry in self._notes() if entry is None]
+
+    def _notes(self) -> List[Tuple[str, Optional[Dict[str, Any]]]]:
+        found: List[Tuple[str, Optional[Dict[str, Any]]]] = []
         try:
             names = sorted(os.listdir(self.folder))
         except OSError:
@@ -175,9 +182,12 @@ class Lease:
             if name[:6].isdigit() and name.endswith(".json"):
                 try:
                     with open(self.path(name)) as file:
-                        found.append((name[:-5], json.load(file)))
+                        entry = json.load(file)
+                except FileNotFoundError:
+                    continue  # struck out meanwhile
                 except (OSError, ValueError):
-                    continue
+                    entry = None
+                found.append((name[:-5], entry if isinstance(entry, dict) else None))
         return found
 
     def add(self, entry: Dict[str, Any]) -> str:
@@ -202,7 +212,8 @@ class Lease:
         """Take every promise back, newest first; what was taken back, and what could not be.
 
         Those on disk, and before them those `remembered` that are not there any more. `tell` is called for each
-        with what its undo said (nothing: there was nothing left to take back).
+        with what its undo said (nothing: there was nothing left to take back). A promise that cannot be read is struck
+        out and told: what it was about is then promised by nobody, and found by `strays`.
         """
         done: List[str] = []
         failed: List[str] = []
@@ -211,6 +222,10 @@ class Lease:
         lost = [("", entry) for entry in remembered if entry not in on_disk]
         for name, entry in reversed(lost + there):
             kind = str(entry.get("kind"))
+            if kind not in how:
+                text = "a change of kind `%s` is not known to this BranchLab: a newer one made it and can take it back"
+                failed.append("%s (%s)" % (text % kind, self.path(name + ".json")))
+                continue
             try:
                 said = how[kind](entry)
             except Exception as error:  # noqa: BLE001 - one that fails must not keep the others from being undone
@@ -220,6 +235,11 @@ class Lease:
             tell(entry, said)
             if said:
                 done.append(said)
+        for name in self.unreadable():
+            text = "a note of %s could not be read and is struck out (%s)" % (self.name, name + ".json")
+            self.strike(name)
+            tell({"kind": "lease", "what": text}, text)
+            done.append(text)
         return done, failed
 
     def remove(self) -> None:
@@ -243,9 +263,17 @@ def every() -> List[Lease]:
 
 def everywhere() -> List[Lease]:
     """All leases of this user on this machine, whatever network they are about."""
+    return [lease for lease in _folders() if lease.about()]
+
+
+def broken() -> List[Lease]:
+    """Those of which nothing says any more who opened them, for what, and which no agent holds."""
+    return [lease for lease in _folders() if not (lease.gone or lease.about() or lease.agent_lives())]
+
+
+def _folders() -> List[Lease]:
     base = private.folder()
-    found = [Lease(os.path.join(base, name)) for name in sorted(os.listdir(base)) if name.startswith(PREFIX)]
-    return [lease for lease in found if lease.about()]
+    return [Lease(os.path.join(base, name)) for name in sorted(os.listdir(base)) if name.startswith(PREFIX)]
 
 
 def locked(handle: int, late: Callable[[], bool] = lambda: False) -> bool:

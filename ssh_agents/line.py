@@ -19,6 +19,8 @@ from ssh_agents.line_found import Found
 from ssh_agents.line_tc import Delay, Way
 from ssh_agents.qdisc_tree import Tree
 
+_OFF = "line on %s taken off"
+
 
 def check(args: Dict[str, Any], call: protocol.Call) -> Dict[str, Any]:
     """Whether a line can be held at `place` between `office` and `server` addresses, and with what. Changes nothing.
@@ -87,6 +89,8 @@ def apply(args: Dict[str, Any], call: protocol.Call) -> Dict[str, Any]:
             call.promise(entry)
         if none:
             _lifted(ask, found)
+            if found.any or wirefilter.there(found.links):
+                call.tell(_OFF % (_where(found) or _named(ways)))
         elif in_place:
             _changed(found, queued)
         else:
@@ -100,6 +104,8 @@ def apply(args: Dict[str, Any], call: protocol.Call) -> Dict[str, Any]:
                 _lifted(ask, line_found.found(ask), devices)
                 raise
         _wired(wire, asked.delay, found.links)
+    if asked.limited or any(asked.delay):
+        call.tell("line on %s: %s" % (_named(ways), line_asked.words(asked)))
     return read({}, call)
 
 
@@ -147,7 +153,11 @@ def lift(args: Dict[str, Any], call: protocol.Call) -> Dict[str, Any]:
 
     The promise stays: undoing twice does no harm.
     """
-    return {"put_back": _all_off()}
+    there = where()
+    said = _all_off()
+    if there:
+        call.tell(_OFF % there)
+    return {"put_back": said}
 
 
 def where() -> str:

@@ -95,3 +95,19 @@ def asked(args: Dict[str, Any]) -> Asked:
     if not isinstance(port, str):
         raise protocol.Refused("bad-request", "delay_port must be text, not %r" % (port,))
     return Asked(*placed(args), exempt, sides[0], sides[1], delay, port, leaving, apart, replace)
+
+
+def words(asked: Asked) -> str:
+    """The line for the journal: `64/128 kbit/s, 20 ms, 1 % lost`; upload first, as everywhere."""
+    parts = []
+    up, down = asked.upload.rate_bps, asked.download.rate_bps
+    if up is not None and down is not None:
+        by, unit = (1_000_000, "Mbit/s") if min(up, down) >= 1_000_000 else (1000, "kbit/s")
+        parts.append("%g/%g %s" % (up / by, down / by, unit))
+    delay = asked.delay
+    if delay.delay_s:
+        jitter = " ± %g ms" % (1000 * delay.jitter_s) if delay.jitter_s else ""
+        parts.append("%g ms%s" % (1000 * delay.delay_s, jitter))
+    if delay.loss:
+        parts.append("%g %% lost" % (100 * delay.loss))
+    return ", ".join(parts)

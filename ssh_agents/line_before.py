@@ -48,30 +48,43 @@ def put_back(ask: netlink.Socket, links: Dict[str, netlink.Link], tree: Tree) ->
 
     Finishes what an earlier attempt began; what somebody else set up meanwhile stays, and is told. Refuses
     with `failed` if what then stands there differs from what stood there. The kernel's own queues come by
-    themselves, so that they are only compared.
+    themselves, so that they are only compared. A device that has another name by now is found by its number.
     """
-    said = ""
-    link = links.get(tree.device)
-    if link is not None:
-        now = qdisc_tree.read(ask, link)
-        if not tree.foreign:
-            differs = qdisc_tree.difference(tree, now)
-            said = "but on %s not all is as before: %s" % (tree.device, differs) if differs else ""
-        elif now.foreign and qdisc_tree.difference(tree, now) and not qdisc_tree.part_of(now, tree):
-            said = "%s was not put back on %s, where somebody set up %s meanwhile" % (
-                qdisc_tree.words(tree),
-                tree.device,
-                qdisc_tree.words(now),
-            )
-        elif qdisc_tree.difference(tree, now):
-            qdisc_tree.remove(ask, now, link)
-            qdisc_tree.replay(ask, tree, link)
-            differs = qdisc_tree.difference(tree, qdisc_tree.read(ask, link))
-            if differs:
-                raise protocol.Refused("failed", "%s was put back, but: %s" % (tree.device, differs))
-            said = "%s put back on %s" % (qdisc_tree.words(tree), tree.device)
+    link = _link(links, tree)
+    if link is None:
+        lost = "%s was on %s, which is gone: it could not be put back" % (qdisc_tree.words(tree), tree.device)
+        said = lost if os.path.exists(_path(tree.device)) else ""  # told once
+    else:
+        said = _put_back(ask, link, tree)
     forget(tree.device)
     return said
+
+
+def _link(links: Dict[str, netlink.Link], tree: Tree) -> Optional[netlink.Link]:
+    """The device, under whichever name it has by now."""
+    same = [link for link in links.values() if tree.number and link.number == tree.number]
+    return same[0] if same else links.get(tree.device)
+
+
+def _put_back(ask: netlink.Socket, link: netlink.Link, tree: Tree) -> str:
+    now = qdisc_tree.read(ask, link)
+    if not tree.foreign:
+        differs = qdisc_tree.difference(tree, now)
+        return "but on %s not all is as before: %s" % (link.name, differs) if differs else ""
+    if now.foreign and qdisc_tree.difference(tree, now) and not qdisc_tree.part_of(now, tree):
+        return "%s was not put back on %s, where somebody set up %s meanwhile" % (
+            qdisc_tree.words(tree),
+            link.name,
+            qdisc_tree.words(now),
+        )
+    if not qdisc_tree.difference(tree, now):
+        return ""
+    qdisc_tree.remove(ask, now, link)
+    qdisc_tree.replay(ask, tree, link)
+    differs = qdisc_tree.difference(tree, qdisc_tree.read(ask, link))
+    if differs:
+        raise protocol.Refused("failed", "%s was put back, but: %s" % (link.name, differs))
+    return "%s put back on %s" % (qdisc_tree.words(tree), link.name)
 
 
 def forget(device: str) -> None:

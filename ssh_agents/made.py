@@ -106,8 +106,15 @@ def write_in(folder: int, name: str, text: str, mode: int = 0o644) -> None:
 
 
 def here() -> Dict[str, Any]:
-    """This boot and this network: several hosts may keep their record in one file system."""
-    return {"boot_id": lease.boot_id(), "net": private.net_namespace()}
+    """This boot and this network: several hosts may keep their record in one file system; and the agent."""
+    agent = [os.getpid(), system.started_at(os.getpid())]
+    return {"boot_id": lease.boot_id(), "net": private.net_namespace(), "agent": agent}
+
+
+def agent_lives(about: About) -> bool:
+    """True while the agent that made it runs: it takes it back itself."""
+    pid, begun = about.get("agent") or (0, None)
+    return about.get("boot_id") == lease.boot_id() and bool(pid) and system.started_at(pid) == begun
 
 
 def noted(about: About) -> None:
@@ -161,6 +168,12 @@ def every() -> Iterator[About]:
                 yield found
     finally:
         os.close(folder)
+
+
+def of_this_host() -> List[About]:
+    """Those that are about this host: of another network they may be another host's, whose services work."""
+    now = here()
+    return [one for one in every() if one.get("boot_id") != now["boot_id"] or one.get("net") == now["net"]]
 
 
 def _read(folder: int, name: str) -> Optional[About]:

@@ -70,7 +70,7 @@ def look(args: Dict[str, Any], call: protocol.Call) -> Dict[str, Any]:
         "packages": wanted,
         "all": package_names.packages(manager, _needs(args)) if manager else [],
         "commands": [list(argv) for argv in _commands(manager, wanted)] if manager and wanted else [],
-        "ours": _recorded(),
+        "ours": recorded(),
     }
 
 
@@ -118,7 +118,7 @@ def remove(args: Dict[str, Any], call: protocol.Call) -> Dict[str, Any]:
     Returns `removed`, `kept` and `why` (what the package manager said of those kept). Idempotent. Refuses with
     `failed` where the manager could not do it for another reason; what is left is known as ours for the next time.
     """
-    ours = _recorded()
+    ours = recorded()
     if not ours:
         return {"removed": [], "kept": [], "why": ""}
     manager = _known_manager()
@@ -161,7 +161,7 @@ def _settled(work: Dict[str, Any]) -> List[str]:
     own Apache. Returns what came."""
     manager = next(one for one in package_names.MANAGERS if one.name == work["manager"])
     came = sorted((set(_installed(manager)) - set(work["before"])) & set(work["brings"]))
-    _record(sorted({*_recorded(), *came}))
+    _record(sorted({*recorded(), *came}))
     for path in set(_modules()) - set(work["modules"]):
         with contextlib.suppress(OSError):
             os.unlink(path)  # a link that the package's script made; a system's own Apache would load it
@@ -353,7 +353,8 @@ def _ours(path: str) -> bool:
         return False
 
 
-def _recorded() -> List[str]:
+def recorded() -> List[str]:
+    """The packages that BranchLab installed here and did not remove yet."""
     try:
         seen = os.lstat(RECORD)
         if not stat.S_ISREG(seen.st_mode) or seen.st_uid not in (0, system.user()) or seen.st_mode & 0o022:

@@ -51,6 +51,8 @@ class Tree(NamedTuple):
     """Sorted; what the kernel made by itself (no handle) is among them, to be compared but never replayed."""
     troubles: Tuple[str, ...]
     """Why it cannot be replayed, in words; empty if every part can be read."""
+    number: int = 0
+    """the kernel's number of the device, which it keeps under another name; 0: not known"""
 
     @property
     def foreign(self) -> bool:
@@ -71,7 +73,7 @@ def read(ask: netlink.Socket, link: netlink.Link) -> Tree:
     for parent in sorted(parents):
         for body in ask.dump(FILTER + 2, _head(link.number, 0, parent, 0)):
             _take(FILTER, body, items, troubles)
-    tree = Tree(link.name, tuple(sorted(items)), ())
+    tree = Tree(link.name, tuple(sorted(items)), (), link.number)
     troubles += _numbering_troubles(tree)
     return tree._replace(troubles=tuple(dict.fromkeys(troubles)))
 
@@ -178,7 +180,7 @@ def remove(ask: netlink.Socket, tree: Tree, link: netlink.Link) -> None:
 def saved(tree: Tree) -> Dict[str, Any]:
     """The tree as it is written down; see `restored`."""
     items = [[*item[:5], item[5].hex()] for item in tree.items]
-    return {"device": tree.device, "items": items, "words": words(tree)}
+    return {"device": tree.device, "number": tree.number, "items": items, "words": words(tree)}
 
 
 def fingerprint(tree: Tree) -> str:
@@ -190,7 +192,7 @@ def fingerprint(tree: Tree) -> str:
 def restored(entry: Dict[str, Any]) -> Tree:
     """The tree that was written down."""
     items = [(a, b, c, d, str(name), bytes.fromhex(options)) for a, b, c, d, name, options in entry["items"]]
-    return Tree(str(entry["device"]), tuple(items), ())
+    return Tree(str(entry["device"]), tuple(items), (), int(entry.get("number", 0)))
 
 
 # --- from the kernel's dump

@@ -120,17 +120,17 @@ def undo(entry: Dict[str, Any]) -> str:
     """Take back a start: every process of the service ended, its folder gone, its cache empty. Idempotent."""
     folder, about = str(entry.get("folder", "")), entry.get("about") or {}
     was = os.path.lexists(folder)
+    config = str(entry.get("config") or _state(folder).get("config", ""))
     stopped = _stop_all(folder)
-    squid.swept(str(entry.get("config", "")))
+    squid.swept(config)
     grounds.remove(folder, about)
     cache = str(about.get("kept", ""))
     files = grounds.emptied(cache) if cache else 0
     if not (was or stopped or files):
         return ""
-    return "stopped the %s in %s (%d processes)%s" % (
-        entry.get("service"),
-        folder,
-        stopped,
+    ended = "stopped the %s in %s (%d processes)" % (entry.get("service"), folder, stopped)
+    return "%s%s" % (
+        ended if stopped or files else "removed the folder of a service, %s" % folder,
         "; what it had brought into the cache %s is taken out (%d files)" % (cache, files) if files else "",
     )
 

@@ -5,14 +5,27 @@ Nothing makes such a thing in the course of events: somebody removed the leases 
 
 from typing import Callable, List, NamedTuple
 
-from ssh_agents import account, files, grounds, lease, line, netlink, packages, system, traffic
+from ssh_agents import (
+    account,
+    files,
+    grounds,
+    lease,
+    line,
+    made,
+    netlink,
+    packages,
+    service,
+    system,
+    traffic,
+    watch,
+)
 
 
 class Stray(NamedTuple):
     """One such thing."""
 
     kind: str
-    """as of a promise: line, traffic, scratch or packages; or cache"""
+    """as of a promise: line, traffic, scratch, packages or service; or cache, or lease"""
     what: str
     """in words"""
     remove: Callable[[], str]
@@ -21,8 +34,10 @@ class Stray(NamedTuple):
 
 def found(privileged: bool) -> List[Stray]:
     """All of them that this agent could take away. Changes nothing."""
-    roots = [*_line(), *_counters(), *_policy(), *_caches()] if privileged and netlink.HERE else []
-    return roots + _scratch_folders()
+    roots = (
+        [*_line(), *_counters(), *_services(), *_policy(), *_caches()] if privileged and netlink.HERE else []
+    )
+    return roots + _scratch_folders() + _notes()
 
 
 def _line() -> List[Stray]:
@@ -45,6 +60,23 @@ def _policy() -> List[Stray]:
     path = "" if promised or system.user() != 0 else packages.policy_left()
     what = "%s, which keeps packages from starting their services" % path
     return [Stray("packages", what, packages.policy_off)] if path else []
+
+
+def _services() -> List[Stray]:
+    """Processes that serve an office though nobody minds them, and what a power cut left of others: their folders, and
+    the folders that were opened for them.
+    """
+    if system.user() != 0:
+        return []
+    promised = {entry.get("folder") for one in lease.everywhere() for _, entry in one.entries()}
+    mine = [one for one in made.of_this_host() if one.get("what") == "service" and not made.agent_lives(one)]
+    return [_service(one) for one in mine if one["path"] not in promised]
+
+
+def _service(about: made.About) -> Stray:
+    entry = {"kind": "service", "service": "service", "folder": about["path"], "about": about}
+    what = "a service of a run, with its folder %s" % about["path"]
+    return Stray("service", what, lambda: service.undo(entry) or what + " is removed")
 
 
 def _caches() -> List[Stray]:
@@ -87,3 +119,20 @@ def _scratch_folders() -> List[Stray]:
 
 def _scratch(path: str) -> Stray:
     return Stray("scratch", "scratch folder %s" % path, lambda: files.undo({"kind": "scratch", "path": path}))
+
+
+def _notes() -> List[Stray]:
+    """Of a lease that cannot be read; what was done under it is promised by nobody, and found as such."""
+    return [_note(one) for one in lease.broken()]
+
+
+def _note(of: lease.Lease) -> Stray:
+    what = "the note of a session, %s, which cannot be read" % of.folder
+
+    def remove() -> str:
+        watcher = watch.found(of)
+        of.remove()
+        watch.ended(watcher)
+        return what + ", is removed"
+
+    return Stray("lease", what, remove)

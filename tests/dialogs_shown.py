@@ -9,7 +9,7 @@ from PySide6.QtWidgets import QWidget
 
 from gui.agreement import AgreementDialog
 from gui.dialogs import Dialog
-from gui.doors import Came, Lacking
+from gui.found import Came, Lacking
 from gui.host_key import HostKeyDialog
 from gui.packages import PackagesDialog, ProgressDialog
 from gui.password import NotRememberedDialog, PasswordDialog

@@ -8,6 +8,7 @@ Its figures are made up and belong to tests only.
 from __future__ import annotations
 
 import random
+import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -106,9 +107,9 @@ class FakeTestbed:
 
     `failing` and `void` name trials by number, with the reason; `at` raises any error while that trial is
     measured (a LabError fails the run, another exception is a defect); `opening` is raised while
-    connecting, `closing` while everything is taken back, `restoring` while a trial is. `pace` is how many
-    real seconds one virtual second takes (0: none); `samples` how many a trial tells; `noise` the share by which
-    times scatter to either side.
+    connecting, `closing` while everything is taken back, `restoring` while a trial is. Trials in `held` wait amid
+    their samples for their event. `pace` is how many real seconds one virtual second takes (0: none); `samples`
+    how many a trial tells; `noise` the share by which times scatter to either side.
     """
 
     def __init__(
@@ -120,6 +121,7 @@ class FakeTestbed:
         opening: LabError | None = None,
         closing: LabError | None = None,
         restoring: Mapping[int, LabError] | None = None,
+        held: Mapping[int, threading.Event] | None = None,
         pace: float = 0.0,
         samples: int = 10,
         noise: float = 0.01,
@@ -129,6 +131,7 @@ class FakeTestbed:
         """The line as it is applied now; None: unlimited, as the testbed was found."""
         self._failing, self._void, self._at = dict(failing or {}), dict(void or {}), dict(at or {})
         self._opening, self._closing, self._restoring = opening, closing, dict(restoring or {})
+        self._held = dict(held or {})
         self._pace, self._samples, self._noise = pace, samples, noise
         self._clock = datetime(2024, 1, 2, 3, 4, 5, tzinfo=UTC)
         self._open = False
@@ -184,6 +187,8 @@ class FakeTestbed:
         for n in range(1, self._samples + 1):
             if n == self._samples // 2 + 1 and trial.number in self._at:
                 raise self._at[trial.number]
+            while n == 2 and trial.number in self._held and not self._held[trial.number].wait(0.01):
+                stop.check()
             self._pass(wall_s / self._samples, stop)
             yield TrafficSampled(
                 trial=trial.number,

@@ -32,7 +32,7 @@ from gui import app
 from gui.doors import Doors
 from gui.main_window import MainWindow
 from gui.report import Reporter
-from gui.telling import EXPERIMENT, HELP, LAB, RESULTS, RUN, SETTINGS
+from gui.telling import COMPARE, EXPERIMENT, HELP, LAB, RESULTS, RUN, SETTINGS
 from gui.theme import sheet
 from gui.theme.look import Look
 from lab import embedded, profile, runner, settings, store
@@ -171,9 +171,9 @@ class Camera:
 
     def close(self) -> None:
         """The window ends."""
-        self.window._timer.stop()
+        self.window.shown.timer.stop()
         self.window.document.take(None)
-        self.window._closing = True
+        self.window.closing.asked = True
         self.window.close()
         self.window.deleteLater()
         settle(0.05)
@@ -229,11 +229,11 @@ def pages(camera: Camera, events: Sequence[Event], run: Path, lab: Path | None) 
     camera.shoot("lab-proxy", 0.4)
     window.lab_page.picture.select("")
     window.show_page(RUN)
-    window._offer_actions()
+    window.keys.offer_actions()
     camera.shoot("actions")
-    window._actions.field.setText("line")
+    window.keys.actions.field.setText("line")
     camera.shoot("actions-found")
-    window._actions.leave()
+    window.keys.actions.leave()
     window.show_live(Live())
     window.open_run(run)
     camera.wait()
@@ -242,6 +242,9 @@ def pages(camera: Camera, events: Sequence[Event], run: Path, lab: Path | None) 
     _below(camera, RESULTS)
     window.show_page(RUN)
     camera.shoot("run-done", 0.6)
+    window.show_page(COMPARE)
+    camera.wait()
+    camera.shoot(COMPARE, 0.4)
     for page in (HELP, SETTINGS):
         window.show_page(page)
         camera.shoot(page)
@@ -273,7 +276,7 @@ def _experiment(camera: Camera) -> None:
 
 def _below(camera: Camera, page: str) -> None:
     """What is under the fold, where something is."""
-    for area in camera.window._pages[page].findChildren(QScrollArea):
+    for area in camera.window.pages.all[page].findChildren(QScrollArea):
         bar = area.verticalScrollBar()
         if area.isVisible() and area.height() > 300 and bar.maximum():
             bar.setValue(bar.maximum() // 2)

@@ -155,7 +155,7 @@ def _by_hand(camera: Camera) -> None:
             "Filling the cache: Get runs once through the proxy …" if known.deed == "fill" else ""
         )
         page.show_hand(known)
-        camera.window._tell_frame()
+        camera.window.shown.tell_frame()
         camera.shoot(name)
     page.say_by_hand("")
     page.show_hand(ByHandKnown())
@@ -183,7 +183,7 @@ def _checks(camera: Camera) -> None:
         at = datetime.now().astimezone()
         page.show_check(CheckedLab(items=items, at=at, experiment="Small", own=False))
         page.picture.select(selected)
-        window._tell_frame()
+        window.shown.tell_frame()
         camera.shoot(name)
     page.picture.select("")
 

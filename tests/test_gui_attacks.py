@@ -18,15 +18,16 @@ import pytest
 from fake_testbed import FakeTestbed, experiment, small
 from PySide6.QtWidgets import QApplication, QFileDialog
 from pytestqt.qtbot import QtBot
-from test_gui_window import FOREVER_MS, FRAME_S, HOSTS, Timed, made, ran, started
+from test_gui_window import FOREVER_MS, FRAME_S, HOSTS, made, ran, started, timed
 
-from gui import app, asking
+from gui import app, asking, reading
 from gui.asking import CloseDialog
-from gui.doors import OpenedProfile
-from gui.main_window import LAB, RESULTS, RUN, START, MainWindow
+from gui.found import OpenedProfile
+from gui.main_window import MainWindow
 from gui.opening import Then
 from gui.report import DefectDialog, Trouble
 from gui.run import stopping
+from gui.telling import LAB, RESULTS, RUN, START
 from gui.theme import marks
 from gui.worker import Worker
 from lab import runner, store
@@ -97,7 +98,7 @@ def test_a_role_that_nobody_knows_leaves_the_other_hosts(made: Made, qtbot: QtBo
 
     path = edited(recorded(tmp_path / "odd.branchlab"), change)
     window = made()
-    window._lab = None
+    window.shown.lab = None
     window.lab_page.show_lab(None, (), {})
     window.open_run(path)
     qtbot.waitUntil(lambda: window._page == RESULTS, timeout=FOREVER_MS)
@@ -130,10 +131,10 @@ def test_a_run_from_a_file_says_nothing_of_hosts_now(made: Made, qtbot: QtBot, t
     window.open_run(path)
     qtbot.waitUntil(lambda: window._page == RESULTS, timeout=FOREVER_MS)
     window.show_page(LAB)
-    window._tell_frame()
+    window.shown.tell_frame()
     assert {host.word for host in window.lab_page.shown.hosts} == {"not checked"}
     assert window._top._shown == ()
-    window._lab = None
+    window.shown.lab = None
     window.lab_page.show_lab(None, (), {})
     assert {host.sign for host in window.lab_page.shown.hosts} == {marks.UNKNOWN}
     assert window.lab_page.shown.line.sign == marks.UNKNOWN
@@ -153,9 +154,9 @@ def test_stop_at_once_can_be_pressed_while_nothing_happens_at_all(
     window.show_page(RUN)
     window.run_page.stop.stop_now()
     assert live.current is None
-    window._dirty = False
+    window.shown._dirty = False
     monkeypatch.setattr(stopping, "HARD_AFTER_S", 0.0)
-    window._tick()
+    window.shown.tick()
     assert window.run_page.stop.word == "Stop at once"
     assert window.run_page.stop.isEnabled()
     cuts: list[int] = []
@@ -248,7 +249,7 @@ def test_a_second_run_or_lab_waits_for_the_first(made: Made, qtbot: QtBot, tmp_p
     opened = OpenedProfile(Draft(), Profile(path=tmp_path / "other.toml", lab=other, experiments=()), {})
     deeds: list[Callable[[], None]] = [
         lambda: window.start_run(small()),
-        lambda: window._profile_opened(opened, Then()),
+        lambda: window.opened.profile(opened, Then()),
         window.opening.make_hosts,
         lambda: window.open_profile(tmp_path / "none.toml", run=True),
     ]
@@ -260,7 +261,7 @@ def test_a_second_run_or_lab_waits_for_the_first(made: Made, qtbot: QtBot, tmp_p
     assert window.document.profile is None
     assert not [worker for worker in window._jobs.findChildren(Worker) if worker.busy]
     assert window.live.run == run
-    assert window._lab is HOSTS
+    assert window.shown.lab is HOSTS
     assert window.running
 
 
@@ -305,8 +306,8 @@ def test_huge_outputs_are_cheap(made: Made) -> None:
     for _ in range(5):
         began = time.thread_time()
         live.apply(OutputSeen(trial=live.trials[0].number, stream="stdout", text=line * 60))
-        window._dirty = True
-        window._tick()
+        window.shown.mark()
+        window.shown.tick()
         spent.append(time.thread_time() - began)
     assert min(spent) < FRAME_S
     assert "\x1b" not in text.toPlainText()
@@ -317,8 +318,8 @@ def test_the_clock_on_slots_would_see_a_slow_one(
     made: Made, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Guards `test_no_slot_holds_the_window_for_a_frame`: it can fail."""
-    Timed.spent = []
-    window = made(FakeTestbed(), Timed)
+    spent = timed(monkeypatch)
+    window = made()
     window.show_page(RUN)
 
     def slow() -> None:
@@ -327,9 +328,9 @@ def test_the_clock_on_slots_would_see_a_slow_one(
             pass
 
     monkeypatch.setattr(window.run_page, "redraw", slow)
-    window._dirty = True
-    window._tick()
-    assert max(Timed.spent)[0] > FRAME_S
+    window.shown.mark()
+    window.shown.tick()
+    assert max(spent)[0] > FRAME_S
 
 
 def test_the_suffix_of_an_export_follows_what_was_chosen(made: Made, qtbot: QtBot) -> None:
@@ -353,8 +354,7 @@ def test_a_stopped_file_opens_as_stopped(made: Made, qtbot: QtBot, tmp_path: Pat
     assert 0 < window.live.done < 12
 
 
-def test_what_no_event_of_ours_would_say_is_bad_input(tmp_path: Path, made: Made) -> None:
-    window = made()
+def test_what_no_event_of_ours_would_say_is_bad_input(tmp_path: Path) -> None:
     path = edited(recorded(tmp_path / "bad.branchlab"), _not_a_number)
     with pytest.raises(BadInput, match="damaged"):
-        list(window._doors.opened(path))
+        list(reading.opened(path))

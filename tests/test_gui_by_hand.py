@@ -24,11 +24,13 @@ from test_gui_window import FOREVER_MS, Made, made, started
 
 from gui.agreement import AgreementDialog
 from gui.by_hand import counted, filled
+from gui.doable import doable
 from gui.lab.hand import CacheKnown
 from gui.lab.hand_boxes import HELD_BY_RUN, sentence
 from gui.lab.items import THE_LINE
-from gui.main_window import LAB, MainWindow
+from gui.main_window import MainWindow
 from gui.purge import PurgeDialog, percent_of
+from gui.telling import LAB
 from gui.widgets.basic import Label
 from lab import embedded
 from lab.asking import Question
@@ -64,7 +66,7 @@ class FakeHands:
         self.objects: tuple[Kept, ...] = OBJECTS
 
     def handing(self, lab: Lab, experiment: Experiment | None, passwords: object) -> FakeHands:
-        """As `gui.doors._hands`."""
+        """As `gui.ways.handed`."""
         return self
 
     def asked_for_fill(self, operation: str) -> tuple[Question, ...]:
@@ -326,7 +328,7 @@ def test_a_line_is_held_under_a_lease_that_counts_and_taken_back(made: Made, qtb
     assert "Its lease has 29 s left of 30" in said(box)
     work.held.left_s = 26.0
     qtbot.waitUntil(lambda: "26 s left" in said(box), timeout=FOREVER_MS)
-    window._tell_frame()
+    window.shown.tell_frame()
     assert "64/128" in said(window._top)
     # Nothing else may begin, and says why.
     window.start_run(small())
@@ -435,12 +437,12 @@ def test_without_a_cache_or_an_experiment_nothing_is_offered(made: Made, qtbot: 
 
 def test_every_deed_is_in_the_list_of_actions(made: Made, qtbot: QtBot) -> None:
     window = opened(made, FakeHands())
-    names = {action.name: action for action in window._doable()}
+    names = {action.name: action for action in doable(window)}
     assert {"Fill the cache", "Purge the cache …", "Apply a line …"} <= set(names)
     names["Apply a line …"].do()
     qtbot.waitUntil(lambda: window.lab_page.inspector.line.field.isVisible())
     held(qtbot, window)
-    names = {action.name: action for action in window._doable()}
+    names = {action.name: action for action in doable(window)}
     assert "Fill the cache" not in names
     names["Take the line back"].do()
     over(qtbot, window)

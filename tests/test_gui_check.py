@@ -21,13 +21,14 @@ from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 from test_gui_window import FOREVER_MS, HOSTS, made, ran
 
-from gui import doors
+from gui import ways
 from gui.doors import Doors
 from gui.lab.checked import CURED, OWN, CheckedLab, printable
 from gui.lab.checks import Command
 from gui.lab.items import THE_LINE
-from gui.main_window import LAB, MainWindow
+from gui.main_window import MainWindow
 from gui.password import PasswordDialog
+from gui.telling import LAB
 from gui.widgets.basic import Label
 from lab import embedded
 from lab.__main__ import cli
@@ -68,7 +69,7 @@ class FakeCheck:
         stop: Stop,
         say: Callable[[str], None],
     ) -> Sequence[Checked]:
-        """As `gui.doors._check`."""
+        """As `gui.ways.check`."""
         self.asked.append(asked)
         try:
             for number, host in enumerate(lab.hosts):
@@ -152,7 +153,7 @@ def test_cards_list_bar_and_navigation_carry_the_worst_sign(made: Made, qtbot: Q
     entries = window.lab_page.inspector._entries
     assert [entry._said.sign.sign for entry in entries[:3]] == ["ok", "warn", "trouble"]
     assert "server, version control, 3 not right" in entries[2].name.accessibleName()
-    window._tell_frame()
+    window.shown.tell_frame()
     assert list(window._top._shown) == [("ok", "client"), ("warn", "proxy"), ("trouble", "server")]
     assert window._navigation.buttons[LAB]._sign == "trouble"
     assert found.sentence() == "3 of 13 are not as a run needs them"
@@ -216,7 +217,7 @@ def test_keys_alone_check_choose_and_copy(made: Made, qtbot: QtBot) -> None:
     with qtbot.waitActive(window):
         window.activateWindow()
     key(qtbot, window, Qt.Key.Key_K, ctrl=True)
-    qtbot.keyClicks(window._actions.field, "check the")
+    qtbot.keyClicks(window.keys.actions.field, "check the")
     with qtbot.waitSignal(window.deeds.checking.done, timeout=FOREVER_MS):
         key(qtbot, window, Qt.Key.Key_Return)
     assert window._page == LAB
@@ -288,7 +289,7 @@ def test_while_a_run_goes_nothing_is_checked(made: Made, qtbot: QtBot) -> None:
     window.show_page(LAB)
     window.lab_page.refresh()
     assert not window.lab_page.check.isVisible()
-    window._check_key()
+    window.keys.check()
     assert not check.asked
 
 
@@ -470,7 +471,7 @@ def without_numbers(text: str) -> str:
 @pytest.mark.lab
 def test_the_window_shows_what_the_terminal_prints(made: Made, qtbot: QtBot) -> None:
     with embedded.up() as lab:
-        window = made(checking=doors._check, signing=doors._sign_in, own=doors._own)
+        window = made(checking=ways.check, signing=ways.sign_in, own=ways.own)
         window.open_profile(lab.profile_path)
         qtbot.waitUntil(lambda: window._page == LAB, timeout=FOREVER_MS)
         found = checked(qtbot, window)

@@ -19,8 +19,8 @@ from pytestqt.qtbot import QtBot
 from test_gui_window import FOREVER_MS, Made, made, ran, started
 
 from gui import copying
-from gui.main_window import LAB, RESULTS, RUN, MainWindow
-from gui.telling import SETTINGS
+from gui.main_window import MainWindow
+from gui.telling import LAB, RESULTS, RUN, SETTINGS
 
 __all__ = ["made"]
 CTRL = Qt.KeyboardModifier.ControlModifier

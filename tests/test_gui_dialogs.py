@@ -18,12 +18,14 @@ from test_gui_window import FOREVER_MS, made, ran, started
 
 from gui.agreement import AgreementDialog
 from gui.dialogs import WIDTH
-from gui.doors import TakenBack
+from gui.doable import doable
+from gui.found import TakenBack
 from gui.host_key import HostKeyDialog, compared
-from gui.main_window import LAB, RUN, MainWindow
+from gui.main_window import MainWindow
 from gui.password import PasswordDialog
 from gui.run.output import ACCOUNT
 from gui.taking_back import summary
+from gui.telling import LAB, RUN
 from gui.widgets.basic import Check, Label
 from lab import colour, palette
 from lab.credentials import Passwords, Remembered
@@ -420,7 +422,7 @@ def test_everything_is_taken_back_and_told_host_by_host(made: Made, qtbot: QtBot
     assert window.lab_page.revert.isEnabled()
     assert window.live.total == 0
     with qtbot.waitSignal(window.deeds.taking_back.done, timeout=FOREVER_MS):  # twice does no harm
-        next(a for a in window._doable() if a.name == "Take everything back").do()
+        next(a for a in doable(window) if a.name == "Take everything back").do()
     assert banner._title.text() == "Nothing was left on any of the 3 hosts."
 
 
@@ -450,7 +452,7 @@ def test_nothing_is_taken_back_while_a_run_goes(made: Made, qtbot: QtBot) -> Non
     window.show_page(LAB)
     window.lab_page.refresh()
     assert not window.lab_page.revert.isVisible()
-    assert "Take everything back" not in [action.name for action in window._doable()]
+    assert "Take everything back" not in [action.name for action in doable(window)]
 
 
 def test_one_host_is_told_by_its_name() -> None:

@@ -166,7 +166,7 @@ def person(qtbot: QtBot, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Ite
 
 def _left(window: MainWindow) -> None:
     window.document.take(None)
-    window._closing = True
+    window.closing.asked = True
 
 
 def designs_a_short_run(person: Person) -> None:

@@ -17,7 +17,9 @@ from test_gui_window import FOREVER_MS, made, ran, started
 
 from gui.actions import Action, found
 from gui.asking import CloseDialog
-from gui.main_window import LAB, RESULTS, RUN, START, MainWindow
+from gui.doable import doable
+from gui.main_window import MainWindow
+from gui.telling import LAB, RESULTS, RUN, START
 from gui.theme import icons, marks
 from gui.widgets.basic import Choice, Label
 from gui.widgets.frame import FocusRing
@@ -155,7 +157,7 @@ def test_closed_output_opens_over_the_matrix_and_closes_again(made: Made, qtbot:
         tabs[press].click()
         shown(window, RUN)
         assert output._text.isVisible() == seen
-    assert window.run_page.height() == window._whole.viewport().height()
+    assert window.run_page.height() == window.pages.whole.viewport().height()
 
 
 def test_less_than_the_least_window_scrolls_as_a_whole(made: Made, qtbot: QtBot) -> None:
@@ -163,11 +165,11 @@ def test_less_than_the_least_window_scrolls_as_a_whole(made: Made, qtbot: QtBot)
     window.show_live(busy())
     for page in (LAB, RUN, RESULTS):
         shown(window, page, (1024, 700))
-        assert window._whole.horizontalScrollBar().isVisible()
-        assert window._pages[page].width() == 1196
+        assert window.pages.whole.horizontalScrollBar().isVisible()
+        assert window.pages.all[page].width() == 1196
         shown(window, page, (1280, 720))
-        assert not window._whole.horizontalScrollBar().isVisible()
-        assert not window._whole.verticalScrollBar().isVisible()
+        assert not window.pages.whole.horizontalScrollBar().isVisible()
+        assert not window.pages.whole.verticalScrollBar().isVisible()
 
 
 def test_long_and_foreign_names_are_elided_and_never_widen_anything(made: Made) -> None:
@@ -256,16 +258,16 @@ def test_the_ring_is_drawn_round_tables_and_charts_and_follows_them(made: Made, 
         page._scroll.ensureWidgetVisible(widget)
         widget.setFocus(Qt.FocusReason.TabFocusReason)
         QApplication.processEvents()
-        assert window._ring.isVisible()
-        assert window._ring.geometry().center() == widget.mapTo(window, widget.rect().center())
+        assert window.pages.ring.isVisible()
+        assert window.pages.ring.geometry().center() == widget.mapTo(window, widget.rect().center())
     page.table.setFocus(Qt.FocusReason.TabFocusReason)
-    before = window._ring.y()
+    before = window.pages.ring.y()
     bar = page._scroll.verticalScrollBar()
     bar.setValue(bar.value() - 40 if bar.value() > 40 else bar.value() + 40)
     QApplication.processEvents()
-    assert abs(window._ring.y() - before) == 40
+    assert abs(window.pages.ring.y() - before) == 40
     window.show_page(RUN)
-    assert not window._ring.isVisible()
+    assert not window.pages.ring.isVisible()
 
 
 def test_a_dialog_shows_where_the_focus_is(made: Made, qtbot: QtBot) -> None:
@@ -285,7 +287,7 @@ def test_ctrl_r_runs_from_every_page(made: Made, qtbot: QtBot) -> None:
     window = made()
     shown(window, RESULTS)
     with qtbot.waitSignal(window.finished, timeout=FOREVER_MS):
-        window._run_key()
+        window.keys.run()
     assert window.live.done == 12
 
 
@@ -306,32 +308,32 @@ def test_ctrl_k_finds_and_does(made: Made, qtbot: QtBot) -> None:
     with qtbot.waitActive(window):
         window.activateWindow()
     qtbot.keyClick(window, Qt.Key.Key_K, Qt.KeyboardModifier.ControlModifier)
-    field = window._actions.field
-    assert window._actions.isVisible()
+    field = window.keys.actions.field
+    assert window.keys.actions.isVisible()
     assert QApplication.focusWidget() is field
     qtbot.keyClicks(field, "diff")
-    assert [window._actions.list.item(n).text() for n in (0, 1)] == ["Results", "Figures of Diff"]
+    assert [window.keys.actions.list.item(n).text() for n in (0, 1)] == ["Results", "Figures of Diff"]
     qtbot.keyClick(field, Qt.Key.Key_Return)
-    assert not window._actions.isVisible()
+    assert not window.keys.actions.isVisible()
     assert window._page == RESULTS
     assert window.results_page._operation == "diff"
 
 
 def test_the_list_offers_only_what_can_be_done_and_esc_does_nothing(made: Made, qtbot: QtBot) -> None:
     window = made(FakeTestbed(pace=0.02))
-    assert {action.group for action in window._doable()} == {"Pages", "Lab", "Runs", "Window"}
+    assert {action.group for action in doable(window)} == {"Pages", "Lab", "Runs", "Window"}
     started(qtbot, window, experiment(), done=1)
-    names = [action.name for action in window._doable()]
+    names = [action.name for action in doable(window)]
     assert {"Pause", "Stop now"} < set(names)
     assert not [name for name in names if name.startswith(("Open", "Make", "Run "))]
-    window._offer_actions()
+    window.keys.offer_actions()
     for key in (Qt.Key.Key_Down, Qt.Key.Key_Down, Qt.Key.Key_Up, Qt.Key.Key_PageDown):
-        qtbot.keyClick(window._actions.field, key)
-        assert isinstance(window._actions.list.currentItem().data(Qt.ItemDataRole.UserRole), Action)
-    qtbot.keyClicks(window._actions.field, "zzz")
-    qtbot.keyClick(window._actions.field, Qt.Key.Key_Return)
-    qtbot.keyClick(window._actions.field, Qt.Key.Key_Escape)
-    assert not window._actions.isVisible()
+        qtbot.keyClick(window.keys.actions.field, key)
+        assert isinstance(window.keys.actions.list.currentItem().data(Qt.ItemDataRole.UserRole), Action)
+    qtbot.keyClicks(window.keys.actions.field, "zzz")
+    qtbot.keyClick(window.keys.actions.field, Qt.Key.Key_Return)
+    qtbot.keyClick(window.keys.actions.field, Qt.Key.Key_Escape)
+    assert not window.keys.actions.isVisible()
     assert window.running
     assert window._page == RUN
 
@@ -339,7 +341,7 @@ def test_the_list_offers_only_what_can_be_done_and_esc_does_nothing(made: Made, 
 def test_every_action_has_an_icon_that_exists(made: Made, qtbot: QtBot) -> None:
     window = made()
     ran(qtbot, window, small())
-    assert not [action.name for action in window._doable() if icons.path(action.icon).isEmpty()]
+    assert not [action.name for action in doable(window) if icons.path(action.icon).isEmpty()]
 
 
 def test_a_missing_icon_font_leaves_the_words(
@@ -367,7 +369,7 @@ def test_a_missing_icon_font_leaves_the_words(
 def test_a_run_file_that_is_open_is_found_among_the_actions(made: Made, qtbot: QtBot) -> None:
     window = made()
     ran(qtbot, window, small())
-    window._recent()
+    window._list_runs()
     qtbot.waitUntil(lambda: not window._jobs, timeout=FOREVER_MS)
-    assert any(action.name.startswith("Open Small, ") for action in window._doable())
+    assert any(action.name.startswith("Open Small, ") for action in doable(window))
     assert store.runs()

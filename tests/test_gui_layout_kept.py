@@ -17,8 +17,9 @@ from test_gui_ordering import press, texts
 from test_gui_window import Made, made, ran
 
 from gui.layout import fitting
-from gui.main_window import LAB, RESULTS, MainWindow
+from gui.main_window import MainWindow
 from gui.run.account import AccountView
+from gui.telling import LAB, RESULTS
 from lab import store
 
 __all__ = ["made"]

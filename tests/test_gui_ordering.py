@@ -16,8 +16,9 @@ from test_gui_layout import DELAYED
 from test_gui_window import Made, made, ran
 
 from gui import ordering
-from gui.main_window import RESULTS, RUN, MainWindow
+from gui.main_window import MainWindow
 from gui.run.output import EVENTS
+from gui.telling import RESULTS, RUN
 from lab.events import Noted
 
 __all__ = ["made"]

@@ -260,7 +260,7 @@ def test_the_window_is_up_before_anything_heavy_is_imported() -> None:
         window.show()
         application.processEvents()
         print(*sorted({"pyqtgraph", "pandas", "scipy", "paramiko", "keyring"} & set(sys.modules)), "up")
-        window._timer.stop()
+        window.shown.timer.stop()
         """)
     assert process.communicate(timeout=90)[0].split() == ["up"]
 

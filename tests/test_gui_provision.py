@@ -19,10 +19,13 @@ from pytestqt.qtbot import QtBot
 from test_gui_check import FakeCheck, checked, key, nobody_asks
 from test_gui_window import FOREVER_MS, HOSTS, made
 
-from gui.doors import Came, Doing, Doors, Printed
+from gui.doable import doable
+from gui.doors import Doors
+from gui.found import Came, Doing, Printed
 from gui.lab.checks import Command
-from gui.main_window import LAB, MainWindow
+from gui.main_window import MainWindow
 from gui.packages import PackagesDialog, ProgressDialog
+from gui.telling import LAB
 from gui.widgets.basic import Label
 from lab.credentials import Passwords
 from lab.errors import AgentRefused, HostUnreachable, Stopped
@@ -47,7 +50,7 @@ class FakePackages:
         self.there, self.go = threading.Event(), threading.Event()
 
     def look(self, lab: Lab, host: str, passwords: Passwords) -> Missing:
-        """As `gui.doors._lacking`."""
+        """As `gui.ways.lacking`."""
         self.log.append(f"look {host}")
         found = self.lacking.get(host, missing(host, ()))
         if isinstance(found, Exception):
@@ -57,13 +60,13 @@ class FakePackages:
     def install(
         self, lab: Lab, host: str, stop: Stop, say: Callable[[str, str], None], passwords: Passwords
     ) -> Sequence[str]:
-        """As `gui.doors._install`."""
+        """As `gui.ways.install`."""
         return self._work("install", host, say)
 
     def remove(
         self, lab: Lab, host: str, stop: Stop, say: Callable[[str, str], None], passwords: Passwords
     ) -> Sequence[str]:
-        """As `gui.doors._uninstall`."""
+        """As `gui.ways.uninstall`."""
         return [f"removed: {name}" for name in self._work("remove", host, say)]
 
     def _work(self, what: str, host: str, say: Callable[[str, str], None]) -> Sequence[str]:
@@ -281,7 +284,7 @@ def test_nothing_missing_is_told(made: Made, qtbot: QtBot) -> None:
 def test_what_was_installed_is_taken_away_with_the_same_care(made: Made, qtbot: QtBot) -> None:
     hosts = FakePackages({"server": missing("server", (), ours=("iproute2", "nftables"))})
     window = made(**hosts.doors())
-    action = next(one for one in window._doable() if one.name == "Take installed packages away …")
+    action = next(one for one in doable(window) if one.name == "Take installed packages away …")
     action.do()
     dialog = shown(qtbot, window, PackagesDialog)
     assert dialog.cancel.isDefault()
@@ -303,7 +306,7 @@ def test_a_lab_of_this_machine_is_not_offered_it(made: Made, qtbot: QtBot) -> No
     hosts = FakePackages({"server": missing("server")})
     window = made(**hosts.doors(own=lambda lab: True))
     window.show_page(LAB)
-    assert not [one for one in window._doable() if "install" in one.name.lower()]
+    assert not [one for one in doable(window) if "install" in one.name.lower()]
     window.lab_page.provided.emit()
     assert "use its own programs" in window._banner._text.text()
     assert not hosts.log

@@ -26,9 +26,10 @@ from gui.dialogs import Dialog, Shade
 from gui.doable import doable
 from gui.doors import Doors
 from gui.host_key import HostKeyDialog
-from gui.main_window import LAB, RUN, MainWindow
+from gui.main_window import MainWindow
 from gui.password import NotRememberedDialog, PasswordDialog
 from gui.person import Person
+from gui.telling import LAB, RUN
 from gui.widgets.basic import Label
 from lab import store
 from lab.agents import PasswordRefused
@@ -316,7 +317,7 @@ def test_what_was_agreed_to_before_is_not_asked_and_another_kind_is_refused(made
     assert hosts.given[0]["agreed"] == {"connections", "purge"}
     window.start_run(small())  # each run is asked about anew
     assert len(asked(qtbot, window, AgreementDialog).checks) == 2
-    window._preparing.cancel()
+    window.story.preparing.cancel()
 
 
 def test_a_look_that_hangs_is_cancelled_at_once_and_asks_nothing_later(made: Made, qtbot: QtBot) -> None:
@@ -329,10 +330,10 @@ def test_a_look_that_hangs_is_cancelled_at_once_and_asks_nothing_later(made: Mad
     assert window._page == RUN
     assert page._what.text() == "Looking at the hosts …"
     assert [w for w in (page.cancel, page.stop, page.pause, page.next) if w.isVisible()] == [page.cancel]
-    worker = window._preparing._worker
+    worker = window.story.preparing._worker
     window.start_run(small())  # a second one waits for the first
     assert window._banner._title.text() == "The hosts are being looked at."
-    assert "Cancel" in [action.name for action in window._doable() if action.group == "Run"]
+    assert "Cancel" in [action.name for action in doable(window) if action.group == "Run"]
     qtbot.mouseClick(page.cancel, Qt.MouseButton.LeftButton)
     assert not window.looking
     assert window._page == LAB
@@ -378,7 +379,7 @@ def test_closing_while_hosts_are_looked_at_or_agreement_is_asked(made: Made, qtb
         if waits:
             hosts.gate.clear()
         window.start_run(small())
-        worker = window._preparing._worker
+        worker = window.story.preparing._worker
         if not waits:
             asked(qtbot, window, AgreementDialog)
         with qtbot.waitSignal(window.closed, timeout=FOREVER_MS):
@@ -563,7 +564,7 @@ def test_closing_while_a_password_is_asked_for_leaves_no_thread(
     window = secretive(made, Keeper(proxy="p", server="s"), Hosts())
     window.start_run(small())
     asked(qtbot, window, PasswordDialog)
-    worker = window._preparing._worker
+    worker = window.story.preparing._worker
     window.close()
     assert worker.wait(FOREVER_S)
     assert not [thread.name for thread in threading.enumerate() if thread.name == "look"]

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import threading
+
 import pytest
 from fake_testbed import FakeTestbed, experiment, small
 from PySide6.QtCore import Qt
 from pytestqt.qtbot import QtBot
 from test_gui_window import FOREVER_MS, Made, choose, made, press_stop, ran, started
 
-from gui.main_window import LAB, RUN
+from gui.doable import doable
+from gui.report import Trouble
+from gui.telling import LAB, RUN
 from gui.theme import marks
-from lab import store
+from lab import sleeping, store
 from lab.errors import ConnectionLost
 from lab.events import HostSeen, Noted, Outcome, TrialStarted
 
@@ -64,7 +68,7 @@ def test_stop_after_this_trial_is_taken_back_in_the_same_place(made: Made, qtbot
 def test_actions_offer_both_ways(made: Made, qtbot: QtBot) -> None:
     window = made(FakeTestbed(pace=0.05))
     started(qtbot, window, experiment(), done=1)
-    names = [action.name for action in window._doable() if action.group == "Run"]
+    names = [action.name for action in doable(window) if action.group == "Run"]
     assert names[0] == "Pause"
     assert names[1].startswith("Stop ")
     assert names[2] == "Stop now"
@@ -95,6 +99,8 @@ def test_a_lost_host_is_shown_until_it_is_found(made: Made, qtbot: QtBot) -> Non
 
 def test_a_host_lost_amid_a_run_is_survived_and_told(made: Made, qtbot: QtBot) -> None:
     window = made(FakeTestbed(at={3: ConnectionLost("silent for 30 s", host="proxy")}))
+    banners: list[Trouble] = []
+    window.story.told.connect(banners.append)
     with qtbot.waitSignal(window.finished, timeout=FOREVER_MS):
         window.start_run(small())
     assert window.live.outcome is Outcome.DONE
@@ -103,6 +109,52 @@ def test_a_host_lost_amid_a_run_is_survived_and_told(made: Made, qtbot: QtBot) -
     assert texts[0].startswith("proxy: silent for 30 s")
     assert texts[1] == "proxy was found again; 9 trials are left"
     assert not window.live.lost
+    assert [(banner.title, banner.grade) for banner in banners] == [(texts[0], "trouble"), (texts[1], "info")]
+    assert banners[0].text.startswith("Finished trials are kept.")
+
+
+def test_nothing_is_shown_as_of_now_that_was_heard_before_a_sleep(made: Made, qtbot: QtBot) -> None:
+    """Rates, the curve's end and the line's lanes; the clock of the trial goes on, as its host does."""
+    gate = threading.Event()
+    window = made(FakeTestbed(held={4: gate}))
+    started(qtbot, window, small(), done=3)
+    live = window.live
+    qtbot.waitUntil(lambda: live.rate("server>client") not in (0.0, None), timeout=FOREVER_MS)
+    window.show_page(LAB)
+    window.lab_page.redraw()
+    assert any("↓" in text and "—" not in text for text in window.lab_page.picture.rates.texts.values())
+    live._clock = lambda: sleeping.elapsed_s() + 600
+    window.lab_page.redraw()
+    assert set(window.lab_page.picture.rates.texts.values()) == {"↓ —  ↑ — bit/s"}
+    window.show_page(RUN)
+    window.run_page.redraw()
+    assert window.run_page._rest.text().endswith("nothing heard for 10\N{NO-BREAK SPACE}min")
+    assert set(window.run_page.traffic._names.rates.values()) == {("—", "—")}
+    plot = window.run_page.traffic._plot
+    assert plot is not None
+    assert not any(len(curve.getData()[0]) for curve in plot._curves.values())  # the minute is one of silence
+    gate.set()
+    qtbot.waitUntil(lambda: live.outcome is not None, timeout=FOREVER_MS)
+    window.run_page.redraw()
+    assert set(window.run_page.traffic._names.rates.values()) == {("0", "0")}
+    window.show_page(LAB)
+    window.lab_page.redraw()
+    assert window.lab_page.picture.rates.texts == {}
+
+
+def test_of_a_line_nothing_is_known_while_a_host_is_lost(made: Made, qtbot: QtBot) -> None:
+    gate = threading.Event()
+    window = made(FakeTestbed(held={4: gate}))
+    started(qtbot, window, small(), done=3)
+    qtbot.waitUntil(lambda: window.live.current is not None, timeout=FOREVER_MS)
+    window.show_page(LAB)
+    window.lab_page.refresh()
+    assert window.lab_page.shown.line.word == "read back and measured"
+    assert ("Lease", "renewed while the run goes") in window.lab_page.shown.line.rows
+    window.story.happened(Noted(text="proxy: silent for 30 s", grade="trouble", lost="proxy"))
+    qtbot.waitUntil(lambda: window.lab_page.shown.line.sign == marks.UNKNOWN, timeout=FOREVER_MS)
+    assert window.lab_page.shown.line.word == "not known: a host is lost"
+    gate.set()
 
 
 def test_what_failed_is_repeated_by_a_click(made: Made, qtbot: QtBot) -> None:
@@ -132,7 +184,7 @@ def test_what_failed_in_a_strangers_profile_is_not_repeated_before_a_person_agre
     monkeypatch.setattr(window.strangers, "before", held.append)
     window.show_page(RUN)
     window.run_page.redraw()
-    window._repeat()
+    window.story.repeat()
     assert len(held) == 1
     assert not window.looking
     assert not window.running

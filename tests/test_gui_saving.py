@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
+import threading
 from collections.abc import Callable
 from pathlib import Path
 
 os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
 
 import pytest
+from fake_testbed import FakeTestbed
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QFileDialog, QMenu
 from pytestqt.qtbot import QtBot
@@ -16,7 +18,7 @@ from test_gui_document import TEXT
 from test_gui_start import stranger_text
 from test_gui_window import FOREVER_MS, Made, made
 
-from gui.asking import OverwriteDialog, SaveDialog
+from gui.asking import CloseDialog, OverwriteDialog, SaveDialog
 from gui.main_window import MainWindow
 from gui.stranger import StrangerDialog
 
@@ -184,3 +186,38 @@ def test_a_strangers_profile_is_shown_before_its_run_and_left_by_esc(
     qtbot.keyClick(dialog, Qt.Key.Key_Escape)
     assert not window.looking
     assert not window.running
+
+
+def run_with_an_edit(window: MainWindow, qtbot: QtBot) -> None:
+    """A run of the profile that goes on, and an edit that is not saved."""
+    window.start_run(window.lab_page.offered()[0][1], agreed=frozenset())
+    qtbot.waitUntil(lambda: window.live.current is not None, timeout=FOREVER_MS)
+    window.document.put("rename the lab", ("name",), "Minsk")
+
+
+def test_stop_and_close_asks_about_the_profile_before_it_closes(
+    made: Made, qtbot: QtBot, tmp_path: Path
+) -> None:
+    window, path = made(FakeTestbed(held={1: threading.Event()})), tmp_path / "minsk.toml"
+    path.write_text(TEXT + EXPERIMENT, "utf-8")
+    window.open_profile(path)
+    qtbot.waitUntil(lambda: window.document.path == path, timeout=FOREVER_MS)
+    run_with_an_edit(window, qtbot)
+    window.close()
+    window.findChildren(CloseDialog)[0].end.click()
+    qtbot.waitUntil(lambda: any(one.isVisible() for one in window.findChildren(SaveDialog)))
+    assert window.isVisible()
+    with qtbot.waitSignal(window.closed, timeout=FOREVER_MS):
+        ask(window, SaveDialog).keep.click()
+    assert 'name = "Minsk" ' in path.read_text("utf-8")
+
+
+def test_ctrl_c_in_the_terminal_asks_nothing_and_keeps_what_is_not_saved_for_the_next_start(
+    opened: Opened, qtbot: QtBot, tmp_path: Path
+) -> None:
+    window, path = opened()
+    window.document.put("rename the lab", ("name",), "Minsk")
+    with qtbot.waitSignal(window.closed, timeout=FOREVER_MS):
+        window.interrupt()
+    assert path.read_text("utf-8") == TEXT
+    assert list((tmp_path / "data" / "drafts").glob("*.json"))

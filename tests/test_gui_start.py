@@ -16,6 +16,7 @@ from PySide6.QtWidgets import QApplication, QWidget
 from pytestqt.qtbot import QtBot
 from start_shown import stranger_profile
 
+from gui import reading
 from gui.document import Document
 from gui.doors import Doors
 from gui.start.entries import Removable
@@ -111,7 +112,7 @@ def test_published_figures_are_all_listed_and_can_be_had(page: StartPage, qtbot:
         pressed(qtbot, entry)
     assert set(heard) == {*published.names(), *before_after.names()}
     for name in heard:
-        (found,) = Doors().published(str(name))
+        (found,) = reading.published(str(name))
         assert found is not None
 
 

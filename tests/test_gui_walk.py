@@ -71,7 +71,7 @@ def _shown(window: QWidget, focus: QWidget) -> bool:
     """The ring is round it, or it is a field, whose border is its ring; what is scrolled away has none."""
     if isinstance(focus, QLineEdit | QComboBox) or focus.visibleRegion().isEmpty():
         return True
-    ring = window._ring
+    ring = window.pages.ring
     return ring.isVisible() and ring.geometry().center() == focus.mapTo(window, focus.rect().center())
 
 

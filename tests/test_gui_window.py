@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
+import threading
 import time
 from collections.abc import Callable, Iterator
 from functools import wraps
@@ -18,14 +19,17 @@ from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QAbstractButton, QApplication, QComboBox, QFileDialog, QMenu
 from pytestqt.qtbot import QtBot
 
-from gui import app, main_window
+from gui import app, shown
 from gui.asking import CloseDialog
 from gui.doors import Doors
-from gui.main_window import EXPORTS, LAB, RESULTS, RUN, START, MainWindow
+from gui.main_window import EXPORTS, MainWindow
 from gui.report import DefectDialog, Reporter
-from gui.telling import EXPERIMENT, HELP, SETTINGS
+from gui.shown import Shown
+from gui.story import Story
+from gui.telling import EXPERIMENT, HELP, LAB, RESULTS, RUN, SETTINGS, START
 from gui.theme import sheet
 from gui.theme.look import Look
+from gui.tray import Desktop
 from lab import runner, store
 from lab.errors import HostUnreachable
 from lab.events import Outcome
@@ -43,6 +47,8 @@ HOSTS = Lab(
     ),
 )
 Made = Callable[..., MainWindow]
+BARE = Desktop(has_tray=lambda: False, portal=lambda parent: None)
+"""A desktop that shows nothing but windows"""
 
 
 @pytest.fixture
@@ -51,13 +57,11 @@ def made(qtbot: QtBot, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Itera
     monkeypatch.setenv("BRANCHLAB_DATA", str(tmp_path / "data"))
     windows: list[MainWindow] = []
 
-    def make(
-        bed: FakeTestbed | None = None, kind: type[MainWindow] = MainWindow, **given: object
-    ) -> MainWindow:
+    def make(bed: FakeTestbed | None = None, desktop: Desktop = BARE, **given: object) -> MainWindow:
         look = Look("light")
         sheet.dress(app.application_made([]), look)
         stand_ins = {"testbed": lambda lab, **_: bed or FakeTestbed(), "own": lambda lab: True, **given}
-        window = kind(look, Doors(**stand_ins), Reporter())
+        window = MainWindow(look, Doors(**stand_ins), Reporter(), desktop)
         windows.append(window)
         qtbot.addWidget(window, before_close_func=_end)
         window.show_lab(HOSTS, (small(), experiment()), {"Small": 12})
@@ -71,9 +75,9 @@ def made(qtbot: QtBot, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Itera
 
 
 def _end(window: MainWindow) -> None:
-    window._ask_stop()
+    window.story.stop()
     window.runs.worker.wait(30)
-    window._closing = True
+    window.closing.asked = True
 
 
 def ran(qtbot: QtBot, window: MainWindow, asked: Experiment) -> None:
@@ -164,15 +168,17 @@ def test_stop_keeps_finished_trials(made: Made, qtbot: QtBot) -> None:
 
 
 def test_pause_holds_before_the_next_trial(made: Made, qtbot: QtBot) -> None:
-    window = made(FakeTestbed(pace=0.005))
-    started(qtbot, window, small())
+    gate = threading.Event()
+    window = made(FakeTestbed(held={4: gate}))
+    started(qtbot, window, small(), done=3)
     qtbot.mouseClick(window.run_page.pause, Qt.MouseButton.LeftButton)
+    gate.set()
     qtbot.waitUntil(lambda: window.live.paused, timeout=FOREVER_MS)
-    done = window.live.done
+    assert window.live.done == 4
     assert window.run_page.pause.word == "Go on"
     with qtbot.waitSignal(window.finished, timeout=FOREVER_MS):
         qtbot.mouseClick(window.run_page.pause, Qt.MouseButton.LeftButton)
-    assert window.live.done == 12 > done
+    assert window.live.done == 12
 
 
 def test_a_run_that_fails_is_told_in_a_banner(made: Made, qtbot: QtBot) -> None:
@@ -222,16 +228,6 @@ def test_stop_and_close_waits_without_blocking(made: Made, qtbot: QtBot) -> None
     qtbot.waitUntil(lambda: not window.isVisible(), timeout=FOREVER_MS)
     assert bed.log[-1] == "close"
     assert window.live.outcome is Outcome.STOPPED
-
-
-def test_a_run_goes_on_without_a_window(made: Made, qtbot: QtBot) -> None:
-    window = made(FakeTestbed(pace=0.002))
-    started(qtbot, window, small(), done=1)
-    window.close()
-    with qtbot.waitSignal(window.closed, timeout=FOREVER_MS):
-        qtbot.mouseClick(window.findChildren(CloseDialog)[0].go_on, Qt.MouseButton.LeftButton)
-        assert not window.isVisible()
-    assert window.live.outcome is Outcome.DONE
 
 
 def test_an_old_run_opens_in_results(made: Made, qtbot: QtBot, tmp_path: Path) -> None:
@@ -356,41 +352,47 @@ def test_no_page_is_wider_than_its_window(made: Made, qtbot: QtBot, size: tuple[
         window.show_page(page)
         QApplication.processEvents()
         assert (window.width(), window.height()) == size
-        assert window._pages[page].width() <= size[0]
+        assert window.pages.all[page].width() <= size[0]
     assert not window.run_page.view.horizontalScrollBar().isVisible()
     assert not window.results_page.table.horizontalScrollBar().isVisible()
 
 
-class Timed(MainWindow):
-    """Notes the GUI thread's own CPU time of every slot that a run reaches."""
-
-    spent: list[tuple[float, str]]
-
-
-def _timed(name: str) -> Callable[..., object]:
-    plain = getattr(MainWindow, name)
-
-    @wraps(plain)
-    def slot(self: Timed, *args: object) -> object:
-        began = time.thread_time()
-        try:
-            return plain(self, *args)
-        finally:
-            self.spent.append((time.thread_time() - began, name))
-
-    return slot
+SLOTS = (
+    (Story, "happened"),
+    (Story, "run_ended"),
+    (Story, "stop"),
+    (Shown, "tick"),
+    (Shown, "show_summary"),
+)
 
 
-for _name in ("_happened", "_tick", "_run_ended", "_summed_up", "_ask_stop"):
-    setattr(Timed, _name, _timed(_name))
-Timed.spent = []
+def timed(monkeypatch: pytest.MonkeyPatch) -> list[tuple[float, str]]:
+    """The GUI thread's own CPU time of every slot that a run reaches, of windows made from now on."""
+    spent: list[tuple[float, str]] = []
+
+    def noted(plain: Callable[..., object], name: str) -> Callable[..., object]:
+        @wraps(plain)
+        def slot(self: object, *args: object) -> object:
+            began = time.thread_time()
+            try:
+                return plain(self, *args)
+            finally:
+                spent.append((time.thread_time() - began, name))
+
+        return slot
+
+    for owner, name in SLOTS:
+        monkeypatch.setattr(owner, name, noted(getattr(owner, name), name))
+    return spent
 
 
 @pytest.mark.parametrize("page", [LAB, RUN, RESULTS])
-def test_no_slot_holds_the_window_for_a_frame(made: Made, qtbot: QtBot, page: str) -> None:
-    Timed.spent = []
+def test_no_slot_holds_the_window_for_a_frame(
+    made: Made, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch, page: str
+) -> None:
+    spent = timed(monkeypatch)
     asked = experiment(attempts=3)
-    window = made(FakeTestbed(pace=0.03, samples=40), Timed)
+    window = made(FakeTestbed(pace=0.03, samples=40))
     QApplication.processEvents()
     gc.collect()  # as `gui.app.main` does once the window stands
     gc.freeze()
@@ -398,10 +400,10 @@ def test_no_slot_holds_the_window_for_a_frame(made: Made, qtbot: QtBot, page: st
     window.show_page(page)
     qtbot.waitUntil(lambda: window.live.done >= 40, timeout=FOREVER_MS)
     with qtbot.waitSignal(window.finished, timeout=FOREVER_MS):
-        window._ask_stop()
+        window.story.stop()
     gc.unfreeze()
-    worst = sorted(Timed.spent, reverse=True)[:5]
-    assert len(Timed.spent) > 500
+    worst = sorted(spent, reverse=True)[:5]
+    assert len(spent) > 500
     assert worst[0][0] < FRAME_S, worst
 
 
@@ -413,6 +415,6 @@ def test_redraws_are_gathered(made: Made, qtbot: QtBot, monkeypatch: pytest.Monk
     monkeypatch.setattr(window.run_page, "redraw", lambda: (drawn.append(1), plain()))
     began = time.monotonic()
     ran(qtbot, window, small())
-    most = (time.monotonic() - began) * 1000 / main_window.REDRAW_MS
+    most = (time.monotonic() - began) * 1000 / shown.REDRAW_MS
     assert len(drawn) <= most + 5
     assert len(drawn) < 12 * 200

@@ -13,6 +13,7 @@ from lab import events, runner
 from lab.events import (
     CommandStarted,
     Event,
+    HostSeen,
     Noted,
     Outcome,
     OutputSeen,
@@ -30,6 +31,7 @@ from lab.model import DISABLED, Experiment, Line, ProxyState, Treatment, Trial
 from lab.stop import Stop
 
 SLOW, FAST = Line(upload_bps=64_000, download_bps=128_000), Line(upload_bps=128_000, download_bps=256_000)
+DOWN = "server>client"
 AT = "2026-01-02T03:04:05+00:00"
 
 
@@ -212,6 +214,35 @@ def test_curves_begin_anew_with_each_trial_and_never_run_backwards() -> None:
     times = [t for t, _ in live.curves["server>client"].points]
     assert times == sorted(times)
     assert live.curves["server>client"].now == pytest.approx(8000)
+
+
+def test_a_rate_that_is_old_is_none_of_now() -> None:
+    """As where a host is lost, or this machine slept; until the next sample."""
+    clock = Clock()
+    live = folded(plan(get()), TrialStarted(trial=1, at=AT), clock=clock)
+    assert live.rate(DOWN) == 0.0
+    for n in range(1, 4):
+        clock.now_s += 0.1
+        live.apply(TrafficSampled(trial=1, t_s=0.1 * n, bytes={DOWN: 1000 * n}))
+    assert live.rate(DOWN) == pytest.approx(80_000)
+    assert live.silent_s == 0.0
+    clock.now_s += 600
+    assert live.rate(DOWN) is None
+    assert live.silent_s == pytest.approx(600)
+    live.apply(TrafficSampled(trial=1, t_s=600.4, bytes={DOWN: 63_000}))
+    assert live.rate(DOWN) == pytest.approx(60_000 * 8 / 600.1)
+    live.apply(ended(1, 601.0))
+    clock.now_s += 600
+    assert live.rate(DOWN) == 0.0
+    assert live.silent_s == 0.0
+
+
+def test_no_line_is_held_on_hosts_that_are_made_ready_anew() -> None:
+    live = folded(plan(get()), HostSeen(host="server", role="server", facts={}))
+    live.apply(TrialStarted(trial=1, at=AT))
+    assert live.applied_line == SLOW
+    live.apply(HostSeen(host="server", role="server", facts={}))
+    assert live.applied_line is None
 
 
 def test_a_pair_that_nobody_counts_has_no_curve_rather_than_one_at_zero() -> None:

@@ -9,7 +9,7 @@ import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime, timedelta, tzinfo
 from pathlib import Path
 
 import own_repository
@@ -380,8 +380,16 @@ states = ["disabled"]
 """
 
 
+class DayAhead(datetime):
+    """The clock of a controller that is wrong by more than a day."""
+
+    @classmethod
+    def now(cls, tz: tzinfo | None = None) -> datetime:
+        return datetime.now(tz) + timedelta(hours=25)
+
+
 def test_a_folder_of_another_clients_run_is_left_alone_while_that_may_live(
-    lab: Embedded, marked: Repository
+    lab: Embedded, marked: Repository, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     folder = "/lab/branchlab-scratch/run-0a1b2c3d"
     marked.svn("mkdir", "-m", "as another client would", folder)
@@ -403,6 +411,10 @@ def test_a_folder_of_another_clients_run_is_left_alone_while_that_may_live(
     assert "may still go on" in failed(lab, own()).reason
     with pytest.raises(AgentRefused, match="may still go on"):
         scratch.revert(lab.lab, own(), DRIVER)
+    with monkeypatch.context() as patch:
+        patch.setattr(scratch, "datetime", DayAhead)
+        with pytest.raises(AgentRefused, match="may still go on"):
+            scratch.revert(lab.lab, own(), DRIVER)
     # What only reads is not concerned.
     assert looked(lab, own(operations=("get",))) is not None
     assert (marked.newest(), marked.names("/lab/branchlab-scratch")) == (newest, ["run-0a1b2c3d/"])

@@ -43,7 +43,8 @@ def test_what_is_saved_is_read_again_and_comments_stay(folder: Path) -> None:
         ("lease_s = 30.5", "lease_s: write whole seconds"),
         ('data = "runs"', "data: write a whole path"),
         ("motion = 1", "motion: write true or false"),
-        ("colour = 1", "unknown key colour: write one of data, lease_s, motion, theme"),
+        ("notify = 0", "notify: write true or false"),
+        ("colour = 1", "unknown key colour: write one of data, lease_s, motion, notify, theme"),
         ("theme = ", "settings.toml"),
     ],
 )

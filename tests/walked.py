@@ -34,9 +34,9 @@ from PySide6.QtWidgets import (
 
 from gui import app
 from gui.doors import Doors
-from gui.main_window import LAB, RESULTS, RUN, START, MainWindow
+from gui.main_window import MainWindow
 from gui.report import Reporter
-from gui.telling import EXPERIMENT, HELP, SETTINGS
+from gui.telling import COMPARE, EXPERIMENT, HELP, LAB, RESULTS, RUN, SETTINGS, START
 from gui.theme import sheet
 from gui.theme.look import Look
 from gui.widgets.basic import Elided, Sign, StateMark
@@ -77,6 +77,10 @@ def pages(window: MainWindow, folder: Path) -> Iterator[str]:
         window.show_page(page)
         settled()
         yield page
+    window.show_page(COMPARE)
+    until(lambda: window.compare_page.compared is not None and not window._jobs)
+    settled()
+    yield COMPARE
     for number, tab in enumerate(window.run_page.output._tabs.buttons()):
         window.show_page(RUN)
         tab.click()
@@ -90,7 +94,7 @@ def pages(window: MainWindow, folder: Path) -> Iterator[str]:
         window.show_page(page)
         settled()
         yield page
-    for host in [*(host.name for host in window._lab.hosts), "line"] if window._lab else ():
+    for host in [*(host.name for host in window.shown.lab.hosts), "line"] if window.shown.lab else ():
         window.show_page(LAB)
         window.lab_page.picture.select(host)
         settled()
@@ -241,7 +245,7 @@ def main(folder: Path) -> int:
     print(json.dumps({"ratio": window.devicePixelRatioF(), "cut": found}, ensure_ascii=False, indent=1))
     window.leave()
     window.document.take(None)
-    window._closing = True
+    window.closing.asked = True
     window.close()
     return 0
 

@@ -258,6 +258,8 @@ def _held(held: LineKnown | None) -> LineShown:
 
 
 def _line(live: Live) -> LineShown:
+    if live.lost:
+        return LineShown(word="not known: a host is lost", sign=marks.UNKNOWN)
     line = live.applied_line
     if line is None:
         last = next(reversed(live.proved.values()), None)
@@ -265,7 +267,8 @@ def _line(live: Live) -> LineShown:
             return LineShown(word="not applied yet", sign=marks.UNKNOWN)
         return LineShown(word="lifted: not limited now", sign=marks.OK, rows=_proved(live, last.line))
     if line in live.proved:
-        return LineShown(line=line, sign=marks.OK, word="read back and measured", rows=_proved(live, line))
+        rows = (*_proved(live, line), ("Lease", "renewed while the run goes"))
+        return LineShown(line=line, sign=marks.OK, word="read back and measured", rows=rows)
     return LineShown(line=line, sign=marks.BUSY, word="being applied")
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 
 from PySide6.QtCore import QPointF, QRectF, Qt
@@ -282,8 +283,8 @@ class Pipe(QGraphicsItem):
             room = pipe.width() - 12
             for pair in ("client-server", "proxy-server"):
                 rate = self._rates.get(PAIR_DIRECTIONS[pair][upload], 0.0)
-                width = min(room - (x - pipe.left() - 10), room * rate / limit)
-                if width > 0.5:
+                width = min(room * rate / limit, room - (x - pipe.left() - 10))
+                if width > 0.5:  # so it is for no rate that nobody knows
                     painter.fillRect(QRectF(x, top, width, high), self._look.pair(pair, upload))
                     x += width
 
@@ -339,7 +340,8 @@ class Pipe(QGraphicsItem):
             self._text(painter, box, f"{arrow} unlimited {way}", look.font(12), "text2", _MIDDLE)
             return
         unit, size = ("Mbit/s", 1e6) if limit >= 1e6 and limit % 1e5 == 0 else ("kbit/s", 1e3)
-        now = f"{arrow} {rate / size:.2f}" if unit == "Mbit/s" else f"{arrow} {rate / size:.0f}"
+        now = words.NONE if math.isnan(rate) else f"{rate / size:.{2 if unit == 'Mbit/s' else 0}f}"
+        now = f"{arrow} {now}"
         rest = f"of {limit / size:g} {unit} {way}"
         bold, plain = look.font(12, 600), look.font(12)
         first = QFontMetricsF(bold).horizontalAdvance(now) + 6

@@ -16,6 +16,7 @@ from gui.lab.hand_boxes import HELD_BY_RUN, WAIT
 from gui.lab.inspector import Inspector
 from gui.lab.items import THE_LINE
 from gui.lab.picture import Picture
+from gui.lab.rates import UNKNOWN
 from gui.theme.look import Look
 from gui.widgets.basic import Button, Card, Choice, IconButton, Label, column, row
 from gui.widgets.frame import Head
@@ -297,7 +298,8 @@ class LabPage(QWidget):
     def redraw(self) -> None:
         """Traffic as it is now."""
         live = self._live
-        rates = {pair: (live.curves[pair].now if live.running else 0.0) for pair in PAIRS}
+        told = {pair: live.rate(pair) for pair in PAIRS}
+        rates = {pair: UNKNOWN if rate is None else rate for pair, rate in told.items()}
         host = live.current.host if live.current else ""
         self.picture.show_traffic(rates, host)
 

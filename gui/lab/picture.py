@@ -9,6 +9,7 @@ from PySide6.QtWidgets import QFrame, QGraphicsScene, QGraphicsView
 from gui.lab.facts import ROLE_NAMES, HostShown, Shown
 from gui.lab.items import THE_LINE, Dots, Ground, HostCard, Pipe
 from gui.lab.places import SMALL, places
+from gui.lab.rates import Rates
 from gui.theme.look import Look
 from lab.model import Role
 
@@ -45,6 +46,8 @@ class Picture(QGraphicsView):
         self._scene.addItem(self._dots)
         self._scene.addItem(self._ground)
         self._scene.addItem(self._pipe)
+        self.rates = Rates(look)
+        self._scene.addItem(self.rates)
         look.changed.connect(self._scene.update)
 
     @property
@@ -70,6 +73,7 @@ class Picture(QGraphicsView):
         """Rates by direction in bit/s, and the client that works now."""
         self._pipe.show_rates(rates)
         self._ground.show_rates(rates, host)
+        self.rates.show_rates(rates)
 
     def select(self, name: str) -> None:
         """Select a host, the line or nothing; tells."""
@@ -119,6 +123,7 @@ class Picture(QGraphicsView):
         self._dots.place(QRectF(0, 0, width, height))
         self._ground.place(placed, QRectF(0, 0, width, height))
         self._pipe.place(placed)
+        self.rates.place(QRectF(0, 0, width, height))
         boxes = placed.clients + [box for box in (placed.proxy, placed.server) if box is not None]
         self._cards = []
         for host, box in zip(self._ordered(), boxes, strict=False):

@@ -22,6 +22,8 @@ from lab.model import DISABLED, OPERATION_NAMES
 
 _PLOTS_LEAST, _PLOTS_MOST, _OUTPUT, _OUTPUT_LINE, _OUTPUT_CLOSED = 158, 300, 106, 62, 40
 _MATRIX_CHROME = 46
+_SILENT_S = 10.0
+"""So long nothing is told after a command's end, while it is waited until nothing moves any more."""
 
 
 class RunPage(QWidget):
@@ -204,6 +206,8 @@ class RunPage(QWidget):
             text += ", warm-up"
         current = live.current
         text += f" on {current.host}" if current and current.host else ": being prepared"
+        if live.silent_s >= _SILENT_S:
+            text += f", nothing heard for {words.long(live.silent_s)}"
         if self.stop.stopping:
             text += ", given up"
         elif self.stop.ending:

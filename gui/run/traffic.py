@@ -69,16 +69,15 @@ class _Names(QWidget):
     def __init__(self, look: Look) -> None:
         super().__init__()
         self._look, self.brief = look, False
-        self.rates: dict[str, tuple[float, float]] = {}
+        self.rates: dict[str, tuple[str, str]] = {}
         self.setFixedWidth(_NAMES_WIDTH)
         self.setAccessibleName("Rates now")
 
-    def show_rates(self, rates: dict[str, tuple[float, float]]) -> None:
-        """Download and upload of each pair, bit/s."""
-        shown = {pair: (words.rate(down), words.rate(up)) for pair, (down, up) in rates.items()}
-        before = {pair: (words.rate(down), words.rate(up)) for pair, (down, up) in self.rates.items()}
-        if shown != before:
-            self.rates = rates
+    def show_rates(self, rates: dict[str, tuple[float | None, float | None]]) -> None:
+        """Download and upload of each pair, bit/s; None: not known now."""
+        shown = {pair: (_told(down), _told(up)) for pair, (down, up) in rates.items()}
+        if shown != self.rates:
+            self.rates = shown
             self.update()
 
     def paintEvent(self, event: QPaintEvent) -> None:
@@ -100,10 +99,10 @@ class _Names(QWidget):
             self._text(painter, 18, y, step, name, 12, 600, "text")
             if not self.brief:
                 self._text(painter, 18, y + step, step, where, 11, 400, "text2")
-            down, up = self.rates.get(pair, (0.0, 0.0))
+            down, up = self.rates.get(pair, ("0", "0"))
             last = y + step * (lines - 1)
-            self._text(painter, 18, last, step, f"↓ {words.rate(down)}", 11, 600, "text")
-            self._text(painter, 88, last, step, f"↑ {words.rate(up)}", 11, 400, "text2")
+            self._text(painter, 18, last, step, f"↓ {down}", 11, 600, "text")
+            self._text(painter, 88, last, step, f"↑ {up}", 11, 400, "text2")
 
     def _text(
         self, painter: QPainter, x: float, y: float, high: float, text: str, size: int, weight: int, ink: str
@@ -151,10 +150,9 @@ class TrafficCard(Card):
     def redraw(self) -> None:
         """Draw the curves as they are now."""
         live, now = self._live, self._live.now()
-        rates = {}
-        for pair, (down, up) in PAIR_DIRECTIONS.items():
-            rates[pair] = (live.curves[down].now, live.curves[up].now) if live.running else (0.0, 0.0)
-        self._names.show_rates(rates)
+        self._names.show_rates(
+            {pair: (live.rate(down), live.rate(up)) for pair, (down, up) in PAIR_DIRECTIONS.items()}
+        )
         if self._plot is not None:
             self._plot.draw(live, now)
 
@@ -263,7 +261,8 @@ class _Plot:
         self._rescale(live, current.trial.treatment.line if current else live.applied_line)
         for (pair, upload), curve in self._curves.items():
             lane, rates = self._lanes[pair], live.curves[PAIR_DIRECTIONS[pair][upload]]
-            x, y = self._reduced(rates, now)
+            # Where nothing was heard lately the curve ends at what was: nobody knows what came since.
+            x, y = self._reduced(rates, now, known=not live.silent_s)
             curve.setData(x, self._heights(lane, y, upload), fillLevel=lane.zero, skipFiniteCheck=True)
 
     def _heights(self, lane: Lane, rates: np.ndarray, upload: bool) -> np.ndarray:
@@ -273,7 +272,7 @@ class _Plot:
         one = lane.height(top, upload=upload) - lane.zero
         return lane.zero + np.minimum(rates / top, 1.06) * one
 
-    def _reduced(self, curve: Curve, now: float) -> tuple[np.ndarray, np.ndarray]:
+    def _reduced(self, curve: Curve, now: float, *, known: bool) -> tuple[np.ndarray, np.ndarray]:
         """Steps, at most the least and the greatest rate per pixel."""
         import numpy as np
 
@@ -287,7 +286,7 @@ class _Plot:
             low, high = np.minimum.reduceat(rate, edges), np.maximum.reduceat(rate, edges)
             t, rate = np.repeat(t[edges], 2), np.column_stack([low, high]).ravel()
         # a rate holds from the sample before to its own: a step, up to now at the end
-        x = np.concatenate([np.repeat(t, 2)[:-1], [max(t[-1], 0.0)]])
+        x = np.concatenate([np.repeat(t, 2)[:-1], [max(t[-1], 0.0) if known else t[-1]]])
         y = np.concatenate([rate[:1], np.repeat(rate[1:], 2), rate[-1:] * (t[-1] > -1)])
         inside = x >= -WINDOW_S
         return x[inside], y[inside]
@@ -323,6 +322,10 @@ class _Plot:
         if lane.limited and (lane.zero - below) * high >= _LABEL_PX:
             found.append((below, words.rate(lane.up)))
         return found
+
+
+def _told(rate: float | None) -> str:
+    return words.NONE if rate is None else words.rate(rate)
 
 
 def _rounded(rate: float | None) -> str:

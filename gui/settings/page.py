@@ -37,6 +37,7 @@ class SettingsPage(QWidget):
         self.head.title.say("Settings")
         self.theme = Segments(look, list(_THEMES), "Colours")
         self.motion = Check(look, "What is at work turns; without this, nothing ever moves by itself")
+        self.notify = Check(look, "Tell me when a run has ended and I look elsewhere")
         self.data = Label(look, "", 12, 400, "text", mono=True, wrap=True)
         self.choose = Button(look, "Choose a folder …", icon="folder-open")
         self.reset = Button(look, "Use the usual one", "flat")
@@ -45,6 +46,7 @@ class SettingsPage(QWidget):
         self._build(look)
         self.theme.chosen.connect(self._use_theme)
         self.motion.toggled.connect(self._use_motion)
+        self.notify.toggled.connect(self._use_notify)
         self.choose.clicked.connect(self._ask_folder)
         self.reset.clicked.connect(lambda: self._keep(data=""))
         self.lease.textEdited.connect(self._judge)
@@ -69,7 +71,12 @@ class SettingsPage(QWidget):
         body = QWidget()
         body.setObjectName("scrolled")
         cards = column(body, spacing=12, margins=(0, 0, 8, 0))
-        for card in (self._appearance(look), self._folder(look), self._safety(look)):
+        for card in (
+            self._appearance(look),
+            self._ends(look),
+            self._folder(look),
+            self._safety(look),
+        ):
             card.setMaximumWidth(look.px(_WIDTH))
             cards.addWidget(card)
         cards.addStretch(1)
@@ -91,6 +98,16 @@ class SettingsPage(QWidget):
         text = (
             "Sizes follow the system’s font and scale. BranchLab speaks English only, so far; numbers may be typed "
             "with a decimal comma or point."
+        )
+        card.column.addWidget(Label(look, text, 12, 400, "text2", wrap=True))
+        return card
+
+    def _ends(self, look: Look) -> Card:
+        card = _card(look, "When a run ends")
+        card.column.addWidget(self.notify)
+        text = (
+            "By a message of the desktop’s own, which brings the window with the results. Nothing is said while "
+            "the window has the keyboard."
         )
         card.column.addWidget(Label(look, text, 12, 400, "text2", wrap=True))
         return card
@@ -127,6 +144,7 @@ class SettingsPage(QWidget):
         held = self.settings
         self.theme.choose(next(word for word, theme in _THEMES.items() if theme == held.theme))
         self.motion.setChecked(held.motion)
+        self.notify.setChecked(held.notify)
         self.lease.setText(str(held.lease_s))
         self._verdict.say("", "")
         named = os.environ.get("BRANCHLAB_DATA")
@@ -157,6 +175,9 @@ class SettingsPage(QWidget):
 
     def _use_motion(self, moves: bool) -> None:
         self._keep(motion=moves)
+
+    def _use_notify(self, wanted: bool) -> None:
+        self._keep(notify=wanted)
 
     def _ask_folder(self) -> None:
         dialog = QFileDialog(self, "Where to keep runs", self.settings.data)

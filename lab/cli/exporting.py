@@ -17,7 +17,7 @@ from lab.export.files import free
 from lab.store import Record
 
 _CONCERNS = {
-    "figures": (".pptx", ".html", ".svg", ".png"),
+    "figures": (".pptx", ".html", ".pdf", ".svg", ".png"),
     "template": (".pptx",),
     "size": (".pptx",),
     "decimal_comma": (".csv",),

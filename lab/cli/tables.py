@@ -6,6 +6,7 @@ import math
 import os
 import sys
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from typing import Any
 
 from rich.console import Console
@@ -15,7 +16,7 @@ from rich.text import Text
 from lab.analysis import words
 from lab.analysis.before_after import Pairs
 from lab.analysis.cells import Cell
-from lab.analysis.comparing import LEAST_KEPT
+from lab.analysis.comparing import LEAST_KEPT, Comparison
 from lab.analysis.summary import Summary
 from lab.analysis.view import View
 from lab.cli.plain import plain
@@ -95,7 +96,7 @@ def _results(view: View, line: Line, operations: Sequence[str], base: ProxyState
     )
     others = [proxy for proxy in states if proxy != base]
     fullest = others[-1] if base in states and others and others[-1].enabled else None
-    table = _table(words.line(line))
+    table = plain_table(words.line(line))
     table.add_column("operation", no_wrap=True)
     for proxy in states:
         table.add_column(proxy.key, justify="right", no_wrap=True)
@@ -126,34 +127,39 @@ def _against(cell: Cell | None, base: Cell | None) -> Text:
         return Text("—")
     if not cell.kept and not cell.void and not cell.published:
         return Text("")
-    if cell.verdict not in _STYLES:
-        return Text(
-            f"{_VERDICTS.get(cell.verdict, cell.verdict)}{_more(cell, base.median_s if base else None)}"
-        )
-    there, here = base.median_s if base and base.median_s else 0.0, cell.median_s or 0.0
+    if cell.verdict == "base" or cell.against is None:
+        return Text(_VERDICTS.get(cell.verdict, cell.verdict))
+    return held(replace(cell.against, verdict=cell.verdict), cell.median_s, base.median_s if base else None)
+
+
+def held(against: Comparison, here_s: float | None, there_s: float | None) -> Text:
+    """A verdict with its ratio and interval, or with what would have been seen or would tell."""
+    if against.verdict not in _STYLES:
+        told = _VERDICTS.get(against.verdict, against.verdict)
+        return Text(f"{told}{_more(against, here_s, there_s)}")
+    there, here = there_s or 0.0, here_s or 0.0
     value = words.times(words.ratio(max(here, there), min(here, there)))
-    return Text(f"{value} {cell.verdict}{words.sure(cell.against)}", style=_STYLES[cell.verdict])
+    return Text(f"{value} {against.verdict}{words.sure(against)}", style=_STYLES[against.verdict])
 
 
-def _more(cell: Cell, shown_s: float | None = None) -> str:
+def _more(against: Comparison, here_s: float | None, there_s: float | None) -> str:
     """What would have been seen, or how many attempts would tell."""
-    against = cell.against
-    if cell.verdict == "no-difference" and against is not None and against.smallest is not None:
+    if against.verdict == "no-difference" and against.smallest is not None:
         apart = abs(math.log(against.ratio)) if against.ratio else 0.0
-        if shown_s and cell.median_s:
-            apart = max(apart, abs(math.log(cell.median_s / shown_s)))
+        if here_s and there_s:
+            apart = max(apart, abs(math.log(here_s / there_s)))
         # Beside two numbers that are far apart the smallest would read as a contradiction: scattered attempts.
         if apart >= math.log1p(against.smallest):
             return f"; too scattered to say{words.sure(against)}"
         return f" ({words.percent(against.smallest)} would show)"
-    if cell.verdict == "too-few" and against is not None and against.needed is not None:
+    if against.verdict == "too-few" and against.needed is not None:
         return f" ({against.needed} kept would tell)"
     return ""
 
 
 def pairs(one: Pairs) -> Table:
     """Published figures before and after."""
-    table = _table("")
+    table = plain_table("")
     table.add_column("case")
     for head in (f"{one.before}, {one.unit}", f"{one.after}, {one.unit}", "gain"):
         table.add_column(head, justify="right", no_wrap=True)
@@ -167,7 +173,7 @@ def models(summary: Summary) -> Table | None:
     known = [one for one in summary.models if one.fit.residual is not None]
     if not known:
         return None
-    table = _table("time = fixed + round trips × round-trip time + volume ÷ rate, or a floor")
+    table = plain_table("time = fixed + round trips × round-trip time + volume ÷ rate, or a floor")
     for head in ("operation", "state"):
         table.add_column(head, no_wrap=True)
     for head in ("fixed", "round trips", "down, fitted", "down, counted", "up, fitted", "floor", "residual"):
@@ -190,7 +196,7 @@ def models(summary: Summary) -> Table | None:
 
 def lines(proved: Iterable[LineProved]) -> Table:
     """Lines as asked, as read back from the kernel, and as a probe achieved them."""
-    table = _table("lines, upload/download")
+    table = plain_table("lines, upload/download")
     for head in ("asked", "read back", "achieved", "round trip"):
         table.add_column(head, no_wrap=True)
     for one in proved:
@@ -212,7 +218,7 @@ def _rates(upload: float | None, download: float | None) -> str:
 
 def runs(heads: Iterable[Head]) -> Table:
     """The list of runs."""
-    table = _table("")
+    table = plain_table("")
     table.add_column("run", no_wrap=True)
     table.add_column("experiment")
     table.add_column("outcome", no_wrap=True)
@@ -247,7 +253,8 @@ def trial_words(operation: str, proxy: ProxyState, line: Line) -> str:
     return f"{words.operation(operation)}, {proxy.key}, {words.line(line)}"
 
 
-def _table(title: str) -> Table:
+def plain_table(title: str) -> Table:
+    """A table without lines; `title` stands over it."""
     return Table(
         title=title or None,
         title_justify="left",

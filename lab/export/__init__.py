@@ -63,7 +63,7 @@ def _made(source: Record | Contents, path: Path, wishes: Wishes) -> _Files:
     if ending in _TRIALS:
         if not isinstance(source, Record):
             raise BadInput(
-                f"{path}: these figures have no trials", advice="Write .pptx, .xlsx, .html or .md."
+                f"{path}: these figures have no trials", advice="Write .pptx, .xlsx, .html, .pdf or .md."
             )
         return {path: _TRIALS[ending](source, wishes)}
     if ending not in _CONTENTS:
@@ -94,6 +94,12 @@ def _html(contents: Contents, path: Path, wishes: Wishes) -> _Files:
     from lab.export import report
 
     return {path: report.html(contents, _chosen(contents, wishes))}
+
+
+def _pdf(contents: Contents, path: Path, wishes: Wishes) -> _Files:
+    from lab.export import pdf
+
+    return {path: pdf.written(contents, _chosen(contents, wishes))}
 
 
 def _md(contents: Contents, path: Path, wishes: Wishes) -> _Files:
@@ -137,6 +143,7 @@ _CONTENTS: dict[str, Callable[[Contents, Path, Wishes], _Files]] = {
     ".pptx": _pptx,
     ".xlsx": _xlsx,
     ".html": _html,
+    ".pdf": _pdf,
     ".md": _md,
     ".svg": _svg,
     ".png": _png,

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from importlib import metadata
 from typing import Any
 
-from lab import exclusions, repeats, rows, units
+from lab import exclusions, repeats, rows, store, units
+from lab.analysis import before_after, words
 from lab.analysis import published as published_figures
-from lab.analysis import words
 from lab.analysis.summary import Summary, summarised
 from lab.errors import BadInput
 from lab.events import DataMeasured, Event, HostSeen, RunStarted, Standing, ToolMeasured, TrialFinished
@@ -47,9 +47,29 @@ class Contents:
         """The figures that are shown where nobody chose."""
         return making.usual(self.summary, self.figures)
 
+    @property
+    def facts(self) -> dict[str, str]:
+        """The method by name, without what any two runs differ in."""
+        version = self.summary.started.version
+        known = {name: text for name, text in self.method if name not in ("Run", "BranchLab")}
+        return {**known, "BranchLab": version} if version else known
+
     def table(self, key: str) -> Table | None:
         """The table of this key."""
         return next((table for table in self.tables if table.key == key), None)
+
+
+def named(name: str) -> Contents:
+    """The contents of a run by its name or file, or of published times. Raises BadInput."""
+    if name in published_figures.names():
+        return published(name)
+    if name in before_after.names():
+        raise BadInput(
+            f"{name} is a comparison itself",
+            advice=f"No run can be held against it. See it with: branchlab show {name}.",
+        )
+    with store.opened(store.found(name)) as record:
+        return gathered(record)
 
 
 def gathered(record: Record) -> Contents:

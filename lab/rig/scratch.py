@@ -5,9 +5,10 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
 from urllib.parse import quote, unquote, urlsplit
 
 from lab import places, settings
@@ -400,29 +401,48 @@ class _RunFolder:
     url: str
     who: str
     changed: datetime
+    now: datetime
+    """both by the server's clock, if it tells the time"""
     ours: bool
     """made from this very client, whose lease is ours now: whoever made it is gone"""
 
     @property
     def living(self) -> bool:
         """True if the run may still go on."""
-        return not self.ours and (datetime.now(UTC) - self.changed).total_seconds() < LIVES_S
+        return not self.ours and (self.now - self.changed).total_seconds() < LIVES_S
 
 
 def _run_folders(svn: Svn, client: Connected, place: str, stop: Stop) -> list[_RunFolder]:
     """Every folder there that a run made. What is not marked as one is somebody else's, whatever its name."""
     found = []
+    now = _servers_now(client, place, stop)
     for name, changed in svn.dated(place, stop).items():
         mark = svn.property(RUN_MARK, f"{place}/{name}", stop) if _RUN.fullmatch(name) else None
         if mark is not None:
             made_by, _, who = mark.partition(" ")
-            found.append(_RunFolder(f"{place}/{name}", who, changed, made_by == _identity(client)))
+            ours = made_by == _identity(client)
+            found.append(_RunFolder(f"{place}/{name}", who, changed, now, ours))
     return found
+
+
+def _servers_now(client: Connected, place: str, stop: Stop) -> datetime:
+    """The time as the server's answers have it (RFC 9110, 6.6.1); over https this machine's."""
+    if urlsplit(place).scheme == "http":
+        with suppress(AgentRefused, ValueError):
+            told = client.agent.ask("http.look", {"url": place, "method": "OPTIONS"}, stop=stop)
+            return parsedate_to_datetime(told["headers"].get("date", "")).astimezone(UTC)
+    return datetime.now(UTC)
 
 
 def _identity(client: Connected) -> str:
     """The same for each run from this client as this user, whoever steers it; tells nothing to who reads it."""
-    facts = (client.facts.get("hostname"), client.facts.get("user"), client.host.ssh, *client.addresses)
+    facts = (
+        client.facts.get("host_id"),
+        client.facts.get("hostname"),
+        client.facts.get("user"),
+        client.host.ssh,
+        *client.addresses,
+    )
     return hashlib.sha256("\n".join(str(one) for one in facts).encode()).hexdigest()[:16]
 
 

@@ -1,0 +1,1 @@
+"""The page *Compare*: one run held against another."""
