@@ -28,18 +28,20 @@ from PySide6.QtWidgets import QApplication
 
 from gui import app
 from gui.doors import Doors
-from gui.main_window import LAB, RESULTS, RUN, START, MainWindow
+from gui.main_window import MainWindow
 from gui.report import Reporter
-from gui.telling import EXPERIMENT, HELP, SETTINGS
+from gui.telling import COMPARE, EXPERIMENT, HELP, LAB, RESULTS, RUN, SETTINGS, START
 from gui.theme import sheet
 from gui.theme.look import Look
+from gui.tray import Desktop
 from lab.events import CommandStarted, Event, OutputSeen, TrafficSampled
 from lab.model import PAIRS, Trial
 from lab.stop import Stop
 
 HOSTS, SAMPLES_PER_S, TRIAL_S = 3, 10, 1.5
-PAGES = (RUN, LAB, EXPERIMENT, RESULTS, HELP, SETTINGS, START)
+PAGES = (RUN, LAB, EXPERIMENT, RESULTS, COMPARE, HELP, SETTINGS, START)
 KEPT = 8
+BARE = Desktop(has_tray=lambda: False, portal=lambda parent: None)
 SHOWN_S = 0.5
 """After so long a page is laid out and painted whole: what a person's press costs once is not what a stream costs."""
 
@@ -99,7 +101,9 @@ def opened(application: QApplication, folder: Path) -> MainWindow:
     """A window as `gui.app.main` makes it, with an office's profile open."""
     look = Look("light")
     sheet.dress(app.application_made([]), look)
-    window = MainWindow(look, Doors(testbed=lambda lab, **_: Streaming(), own=lambda lab: True), Reporter())
+    window = MainWindow(
+        look, Doors(testbed=lambda lab, **_: Streaming(), own=lambda lab: True), Reporter(), BARE
+    )
     window.show()
     window.settle()
     profile = folder / "office.toml"
@@ -122,7 +126,7 @@ def streamed(application: Counting, window: MainWindow, pages: Sequence[str], se
         application.at = page
         _stay(seconds)
     application.at = "the end"
-    window._ask_stop()
+    window.story.stop()
     _until(lambda: window.run_path is not None and not window.runs.summing and not window._jobs)
     application.at = ""
 
@@ -164,7 +168,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         }
         assert window.isVisible()
         print(json.dumps({"done": window.live.done, "samples": _samples(window), "pages": told}), flush=True)
-        window._closing = True
+        window.closing.asked = True
         window.close()
         os._exit(0)
 

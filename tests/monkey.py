@@ -49,14 +49,15 @@ from PySide6.QtWidgets import (
 from shiboken6 import isValid
 from start_shown import PASSWORD, UNKNOWN, Meetings
 from test_gui_by_hand import FakeHands
+from test_gui_window import BARE
 
 from gui import app
 from gui.agreement import AgreementDialog
 from gui.doors import Doors, OpenedProfile
-from gui.main_window import LAB, START, MainWindow
+from gui.main_window import MainWindow
 from gui.report import DefectDialog, Reporter
 from gui.stranger import StrangerDialog
-from gui.telling import PLACES
+from gui.telling import LAB, PLACES, START
 from gui.theme import sheet
 from gui.theme.look import Look
 from lab import runner, store
@@ -205,7 +206,7 @@ class Monkey:
         sheet.dress(app.application_made([]), look)
         self.doors = StandInDoors(self.folder, random.Random(f"{self.seed}/{self.number}/doors"))
         reporter = Reporter()
-        window = MainWindow(look, self.doors, reporter)
+        window = MainWindow(look, self.doors, reporter, BARE)
         reporter.broken.connect(self._fault)
         window.document.opened.connect(self._opened)
         window.resize(
@@ -525,7 +526,7 @@ class Monkey:
                 self._leave_dialogs()
             if self.window._page != place.key:
                 self._fault(f"Alt {number} leads to {self.window._page}, not to {place.key}")
-            page = self.window._pages[self.window._page]
+            page = self.window.pages.all[self.window._page]
             if not page.isVisible() or not self._controls(page):
                 self._fault(f"the page {place.key} has nothing that can be pressed: a dead end")
 
@@ -567,7 +568,7 @@ class Monkey:
         """It was closed, or goes on unseen until its run has ended; then there is another one."""
         window = self.window
         if window.running:
-            window._ask_stop()  # it may be one of hours
+            window.story.stop()  # it may be one of hours
             self._until(lambda: not window.running, "a run without a window does not end", let=False)
         self._gone(window)
         self._made()
@@ -588,12 +589,12 @@ class Monkey:
         self._leave_dialogs()
         if window.looking:
             window.run_page.cancelled.emit()
-        window._ask_stop()
+        window.story.stop()
         self._until(lambda: not window.running and not window._jobs, "the run does not end")
         self._look()
         window.deeds.leave()
         self._until(lambda: not window.deeds.by_hand.busy, "what is done by hand does not end")
-        window._closing = True
+        window.closing.asked = True
         window.close()
         if window.isVisible():
             self._fault("the window does not close")
