@@ -652,6 +652,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         folder = Path(name)
         for variable in ("HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_CACHE_HOME", "BRANCHLAB_DATA"):
             os.environ[variable] = str(folder / "home")
+        os.environ["XDG_RUNTIME_DIR"] = str(folder / "runtime")
+        (folder / "runtime").mkdir(mode=0o700)
         (folder / "home" / ".ssh").mkdir(parents=True)
         (folder / "home" / ".ssh" / "config").write_text("Host desk-1\nHost proxy\nHost server\n")
         os.environ["PYTHON_KEYRING_BACKEND"] = "keyring.backends.null.Keyring"
