@@ -7,6 +7,7 @@ and wherever `BRANCHLAB_DEBUG` is set. It costs the main thread nothing, and slo
 from __future__ import annotations
 
 import threading
+import traceback
 from collections.abc import Callable
 from pathlib import Path
 from types import CodeType, FrameType
