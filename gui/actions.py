@@ -133,6 +133,8 @@ class Actions(QWidget):
         room = max(_ROW, min(_MOST, window.height() - _TOP - 140))
         self.list.setFixedHeight(min(needed, room))
         self._card.setFixedWidth(min(_WIDTH, window.width() - 32))
+        # A layout inside a layout keeps its old size until the next event, unless told.
+        self._card.layout().activate()
         self._card.adjustSize()
         self._card.move((window.width() - self._card.width()) // 2, min(_TOP, window.height() // 8))
 

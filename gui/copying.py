@@ -17,7 +17,8 @@ SCALE = 2
 class Copyable(Protocol):
     """A table or chart: `copied` is its text, tab separated with heads; nothing where there is nothing to copy."""
 
-    def copied(self) -> str: ...
+    def copied(self) -> str:
+        """The text."""
 
 
 def put(widget: QWidget, text: str) -> None:

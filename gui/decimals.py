@@ -29,3 +29,13 @@ def share(text: str) -> float:
 
 def _both(before: str, after: str) -> bool:
     return len(after) == 3 and len(before) <= 3 and not before.startswith("0")
+
+
+def number(text: str) -> float:
+    """A number from 0 on. Raises BadInput, for `1,024` too, with what to write."""
+    text = plain(text).strip()
+    if _COMMA.fullmatch(text):
+        raise BadInput(f"{text} or {text.replace(',', '.')}? Write {text.replace(',', '')}.")
+    if not re.fullmatch(r"[0-9]+(\.[0-9]+)?", text):
+        raise BadInput("Write a number such as 45.")
+    return float(text)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import datetime
 from functools import partial
 from typing import TYPE_CHECKING
@@ -50,7 +51,8 @@ class Deeds(QObject):
     ) -> None:
         super().__init__(window)
         self._doors, self._page = doors, page
-        self._checked_for: tuple[Lab, str] | None = None
+        self._checked_for: tuple[Lab, str, str] | None = None
+        """the lab, the experiment, and the host where it is one alone"""
         self._closing = False
         self.lab: Lab | None = None
         """The one that is open"""
@@ -81,8 +83,10 @@ class Deeds(QObject):
         self.by_hand.ended.connect(self.settled)
         for work in (self.taking_back, self.checking, self.provisioning, self.by_hand):
             work.crashed.connect(self.crashed)
+        page.told.connect(self.told)
         page.taken_back.connect(self.take_back)
         page.looked.connect(self.check)
+        page.looked_at.connect(self.check_host)
         page.left.connect(self.checking.cancel)
         page.left.connect(self.provisioning.cancel)
         page.filled.connect(self.fill)
@@ -116,8 +120,18 @@ class Deeds(QObject):
         """What a run of this experiment would need on every host."""
         if self.lab is not None and not self.checking.busy and not self.refused():
             self.begun.emit()
-            self._checked_for = (self.lab, experiment.name if experiment else "")
+            self._checked_for = (self.lab, experiment.name if experiment else "", "")
             self.checking.begin(self.lab, experiment)
+
+    def check_host(self, name: str) -> None:
+        """What a run would need on this host alone."""
+        host = (
+            next((one for one in self.lab.hosts if one.name == name), None) if self.lab is not None else None
+        )
+        if self.lab is not None and host is not None and not self.checking.busy and not self.refused():
+            self.begun.emit()
+            self._checked_for = (self.lab, "", name)
+            self.checking.begin(replace(self.lab, hosts=(host,), line=self.lab.place), None)
 
     def provision(self, *, remove: bool) -> None:
         """Install what is missing, or take away what was installed, once a person agreed."""
@@ -181,9 +195,13 @@ class Deeds(QObject):
     def _show_check(self, found: tuple[Checked, ...]) -> None:
         if self._checked_for is None:
             return
-        lab, experiment = self._checked_for
+        lab, experiment, only = self._checked_for
         own, at = self._doors.own(lab), datetime.now().astimezone()
-        self._page.show_check(CheckedLab(items=found, at=at, experiment=experiment, own=own))
+        made, before = (
+            CheckedLab(items=found, at=at, experiment=experiment, own=own, only=only),
+            self._page.checked,
+        )
+        self._page.show_check(before.with_host(only, made) if only and before is not None else made)
         self.checked.emit()
 
     def _provisioned(self) -> None:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from gui import words
 from gui.actions import Action
 from gui.telling import EXPERIMENT, LAB, PLACES, RESULTS
+from lab.model import Role
 
 if TYPE_CHECKING:
     from gui.main_window import MainWindow
@@ -54,7 +55,20 @@ def _with_the_lab(window: MainWindow) -> Iterator[Action]:
             yield Action("Lab", "Take installed packages away …", "trash", page.unprovided.emit)
         yield Action("Lab", again, "x" if page.checking else "arrows-clockwise", page.check.click, "F5")
         yield from _by_hand(window)
+        yield from _editing(window)
         yield Action("Lab", "Take everything back", "arrow-counter-clockwise", page.taken_back.emit)
+
+
+def _editing(window: MainWindow) -> Iterator[Action]:
+    """What can be added to the lab, and its picture."""
+    editing, picture = window.lab_page.editing, window.lab_page.picture
+    if editing.possible:
+        for role in editing.addable():
+            keys = "Ins" if role is Role.CLIENT else ""
+            do = _there(window, LAB, partial(editing.add, role))
+            yield Action("Lab", f"Add a {role.value}", "plus", do, keys)
+    if picture.moved:
+        yield Action("Lab", "Reset the placement of hosts", "arrows-clockwise", picture.put_back)
 
 
 def _by_hand(window: MainWindow) -> Iterator[Action]:

@@ -93,6 +93,10 @@ class Document(QObject):
         """Let `edit` change the document in one step, named `what` as in *remove the line*. True if it could."""
         return self._edited(lambda draft: draft.change(what, edit))
 
+    def rewrite(self, what: str, edit: Callable[[str], str]) -> bool:
+        """Take the text that `edit` makes of this one, in one step named `what`. True if it could."""
+        return self._edited(lambda draft: draft.replace(what, edit(draft.text)))
+
     def put(self, what: str, place: Place, value: Any) -> bool:
         """Give the key at `place` a value; comments beside it stay. True if it could."""
         return self._edited(lambda draft: draft.put(what, place, value))

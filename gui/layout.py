@@ -26,8 +26,11 @@ log = logging.getLogger(__name__)
 class Remembers(Protocol):
     """A part of the window that has something to keep. `remember` takes whatever a file holds, and keeps what fits."""
 
-    def remembered(self) -> object: ...
-    def remember(self, kept: object) -> None: ...
+    def remembered(self) -> object:
+        """What is to be kept."""
+
+    def remember(self, kept: object) -> None:
+        """What was kept."""
 
 
 class Layout:

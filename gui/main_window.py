@@ -301,6 +301,7 @@ class MainWindow(QMainWindow):
         self.run_page.results.connect(partial(self.show_page, RESULTS))
         self.results_page.opened.connect(self.opening.ask_run)
         self.results_page.exported.connect(self._ask_export)
+        self.results_page.published.connect(partial(self.starting.show_published, "published-2008"))
         self.compare_page.opened.connect(self.opening.ask_run)
         self.compare_page.wanted.connect(self._compare)
         self.settings_page.changed.connect(self.use_settings)

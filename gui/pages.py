@@ -41,7 +41,11 @@ class Pages(QObject):
         self.seen = START
         self.top, self.navigation = TopBar(look), Navigation(look, PLACES)
         self.status, self.banner = StatusBar(look), Banner(look)
-        self.start, self.lab, self.experiment = StartPage(look), LabPage(look), ExperimentPage(look, document)
+        self.start, self.lab, self.experiment = (
+            StartPage(look),
+            LabPage(look, document),
+            ExperimentPage(look, document),
+        )
         self.run, self.results = RunPage(look), ResultsPage(look)
         self.compare = ComparePage(look)
         self.help, self.settings = HelpPage(look), SettingsPage(look)

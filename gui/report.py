@@ -12,15 +12,17 @@ from types import TracebackType
 
 from PySide6.QtCore import QObject, Qt, Signal
 from PySide6.QtGui import QGuiApplication
-from PySide6.QtWidgets import QDialog, QFrame, QPlainTextEdit, QWidget
+from PySide6.QtWidgets import QFrame, QPlainTextEdit, QWidget
 
+from gui.dialogs import Dialog
 from gui.theme import marks
 from gui.theme.look import Look
 from gui.widgets.basic import Button, Label, Sign, column, row
-from gui.widgets.frame import FocusRing
 from lab.errors import LabError, Stopped
 
 log = logging.getLogger(__name__)
+_REPORT = 190
+"""So high is the report of a defect, in px."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -129,41 +131,26 @@ class Banner(QWidget):
         self._tried.setVisible(not self._tried.isVisible())
 
 
-class DefectDialog(QDialog):
+class DefectDialog(Dialog):
     """A fault of BranchLab itself: says so, and gives the report to copy."""
 
     def __init__(self, look: Look, text: str, parent: QWidget) -> None:
-        super().__init__(parent)
-        self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        self.setObjectName("ask")
-        self.setWindowTitle("A fault of BranchLab")
-        self.resize(560, 380)
-        self._text = text
-        head = row(None, Sign(look, marks.TROUBLE, 15), Label(look, "A fault of BranchLab", 18, 600), -1)
-        said = Label(
-            look,
-            "This should not have happened. Finished trials are in the run's file; what was changed on hosts "
-            "is taken back when its lease ends. The report below helps to mend it.",
-            13,
-            400,
-            "text2",
-            wrap=True,
+        said = (
+            "This should not have happened. Finished trials are in the run’s file; what was changed on hosts "
+            "is taken back when its lease ends. The report below helps to mend it."
         )
+        super().__init__(look, parent, "A fault of BranchLab", said, grade=marks.TROUBLE)
+        self._text = text
         report = QPlainTextEdit(text)
         report.setReadOnly(True)
         report.setObjectName("facts")
         report.setFont(look.font(12, mono=True))
+        report.setFixedHeight(look.px(_REPORT))
         report.setAccessibleName("Report")
-        copy = Button(look, "Copy the report")
-        close = Button(look, "Close", "filled")
-        copy.clicked.connect(self._copy)
+        self.body.addWidget(report)
+        self.button("Copy the report").clicked.connect(self._copy)
+        close = self.button("Close", "filled")
         close.clicked.connect(self.accept)
-        layout = column(self, margins=(24, 24, 24, 24), spacing=12)
-        layout.addLayout(head)
-        layout.addWidget(said)
-        layout.addWidget(report, 1)
-        layout.addLayout(row(None, -1, copy, close))
-        self._ring = FocusRing(look, self)
         close.setFocus(Qt.FocusReason.TabFocusReason)
 
     def _copy(self) -> None:

@@ -103,7 +103,8 @@ class Shown(QObject):
         telling.top_bar(pages.top, self.live, known, past=self.past)
         trials = pages.experiment.trials
         telling.navigation(pages.navigation, self.live, known, self.summary, past=self.past, trials=trials)
-        telling.status_bar(pages.status, self.live)
+        published = self.summary.source if pages.seen == RESULTS and self.summary is not None else ""
+        telling.status_bar(pages.status, self.live, published)
 
     def _slow(self) -> None:
         if self._lab_dirty:

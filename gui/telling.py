@@ -66,8 +66,8 @@ def _known(live: Live, shown: facts.Shown) -> bool:
     return bool(live.run) or shown.checked is not None
 
 
-def status_bar(bar: StatusBar, live: Live) -> None:
-    """What is true now; while a run goes, how far it is."""
+def status_bar(bar: StatusBar, live: Live, published: str = "") -> None:
+    """What is true now; while a run goes, how far it is; of `published` figures, where they are from."""
     if live.running and live.total:
         eta = live.eta()
         bar.progress(
@@ -76,6 +76,8 @@ def status_bar(bar: StatusBar, live: Live) -> None:
             [(share, done) for _, share, done in live.parts()],
             "" if eta is None else f"{words.span(*eta)} to go",
         )
+    elif published:
+        bar.say(marks.UNKNOWN, f"Source: {published.partition(':')[0]}; nothing of it was measured here", "")
     elif live.done:
         bad = live.counts.get("failed", 0) + live.counts.get("void", 0)
         said = "line and cache were verified before every counted trial"

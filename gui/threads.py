@@ -46,8 +46,9 @@ def watch(told: Callable[[Touched], None] | None = None) -> None:
             return
         if isinstance(owner, _KINDS):
             who = threading.current_thread().name
+            way = "".join(traceback.format_stack(frame))
             error = Touched(
-                f"the thread “{who}” calls {type(owner).__name__}.{name}; only the main thread may"
+                f"the thread “{who}” calls {type(owner).__name__}.{name}; only the main thread may\n{way}"
             )
             if told is not None:
                 told(error)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import unicodedata
 from datetime import datetime
 
 from lab.analysis import words
@@ -9,6 +10,12 @@ from lab.model import Line, ProxyState
 
 NBSP = "\N{NO-BREAK SPACE}"
 NONE = "—"
+
+
+def isolated(text: str) -> str:
+    """A name that may be written from right to left, so that it does not turn round the words beside it."""
+    turned = any(unicodedata.bidirectional(sign) in ("R", "AL") for sign in text)
+    return f"\N{FIRST STRONG ISOLATE}{text}\N{POP DIRECTIONAL ISOLATE}" if turned else text
 
 
 def duration(seconds: float | None) -> str:

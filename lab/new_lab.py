@@ -171,6 +171,17 @@ def doubts(lab: NewLab) -> tuple[str, ...]:
     return tuple(found)
 
 
+def added(role: Role, name: str) -> dict[str, object]:
+    """The table of a host that is added to a profile, to begin with: its SSH name is its own name."""
+    table: dict[str, object] = {"role": role.value, "ssh": name}
+    if role is Role.SERVER:
+        table["services"] = SERVICES
+    if role is Role.PROXY:
+        table |= {"url": f"http://{name}:{PROXY_PORT}", "services": SERVICES}
+        table["cache"] = {"kind": "apache-disk", "folder": OWN_CACHE}
+    return table
+
+
 def file_name(name: str) -> str:
     """What the profile's file may be called."""
     plain = re.sub(r"[^\w-]+", "-", name.strip().lower()).strip("-_")

@@ -275,10 +275,8 @@ class _Checker:
 
     def _host(self, name: str, table: object) -> Host | None:
         place = ("hosts", name)
-        if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_-]*", name):
-            self._wrong(place, f"`{name}` is no name of a host: write letters, digits, - and _ only")
-        elif len(name) > shape.MOST_NAME:
-            self._wrong(place, f"the host's name is too long: write {shape.MOST_NAME} letters at most")
+        if trouble := shape.host_name_trouble(name):
+            self._wrong(place, trouble)
         read = self._read(shape.HostTable, table, place)
         if read is None:
             return None

@@ -342,6 +342,33 @@ class HostTable(Table):
         return self
 
 
+_HOST_TEXTS: dict[str, Callable[[Any], str]] = {
+    "ssh": _ssh,
+    "jump": _jump,
+    "address": _address,
+    "address6": _address6,
+    "url": _url,
+    "user": _user,
+    "services": _folder,
+    "folder": _folder,
+}
+_HOST_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]*")
+
+
+def host_text(key: str, value: str) -> str:
+    """What a host's key has for this text. Raises BadInput with the cure; keys without a shape take any text."""
+    return _HOST_TEXTS.get(key, str)(value)
+
+
+def host_name_trouble(name: str) -> str:
+    """Why no host can have this name; empty if one can."""
+    if not _HOST_NAME.fullmatch(name):
+        return f"`{name}` is no name of a host: write letters, digits, - and _ only"
+    if len(name) > MOST_NAME:
+        return f"the host's name is too long: write {MOST_NAME} letters at most"
+    return ""
+
+
 class ChangeTable(Table):
     """The seeded edit."""
 

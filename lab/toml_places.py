@@ -20,6 +20,13 @@ def lines(text: str) -> dict[Place, int]:
     return reader.found
 
 
+def headers(text: str) -> list[tuple[Place, int]]:
+    """The head of every table in the text's order, each with its line (from 1)."""
+    reader = _Reader(text)
+    reader.read()
+    return reader.headers
+
+
 class _Reader:
     """Walks over the text once."""
 
@@ -27,6 +34,7 @@ class _Reader:
         self._text = text
         self._at = 0
         self.found: dict[Place, int] = {}
+        self.headers: list[tuple[Place, int]] = []
         self._counts: dict[Place, int] = {}
 
     def read(self) -> None:
@@ -44,6 +52,7 @@ class _Reader:
                 self._pair(table)
                 continue
             self.found[table] = self._line()
+            self.headers.append((table, self._line()))
 
     def _header(self, brackets: int) -> Place:
         keys = self._keys(self._at + brackets)

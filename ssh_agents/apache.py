@@ -5,9 +5,10 @@ import hashlib
 import os
 import re
 import secrets
-from typing import Dict, Iterator, List, Optional
+import shutil
+from typing import Dict, Iterator, List, Optional, Sequence
 
-from ssh_agents import grounds
+from ssh_agents import grounds, system
 from ssh_agents.access_log import Request
 from ssh_agents.protocol import Refused
 from ssh_agents.service_asked import LOG, PROBE_AGENT, Spec, authorities
@@ -26,6 +27,8 @@ MODULES = {
 """What each service loads, in this order."""
 _BUILT_IN = ("unixd", "log_config", "logio", "env", "headers", "authz_core", "authz_host", "filter")
 """Modules that some distributions compile into the program; then there is no file of them."""
+_WINDOWS_HAS = ("mpm_event", "unixd")
+"""Of these Windows has its own instead (mpm_winnt), which is always compiled in."""
 LOG_FORMAT = r"%{usec}t\t%{c}a:%{remote}p\t%m\t%>s\t%B\t%I\t%O\t%D\t%{cache-status}e\t%U%q"
 """One request a line, separated by tabs: Apache escapes tabs and line ends inside of fields."""
 
@@ -41,6 +44,8 @@ def program(asked: Spec) -> str:
 
 def found() -> str:
     """Apache's program on this host."""
+    if not system.POSIX:
+        return _found_on_windows()
     for name in PROGRAMS:
         for folder in PROGRAM_FOLDERS:
             path = os.path.join(folder, name)
@@ -53,15 +58,31 @@ def found() -> str:
     )
 
 
+def _found_on_windows() -> str:
+    places = [os.environ.get("PATH", ""), *system.program_folders()]
+    path = shutil.which("httpd.exe", path=os.pathsep.join(places))
+    if path is None:
+        raise Refused(
+            "missing",
+            "Apache is not installed, or in no folder where BranchLab looks: put its bin folder, with httpd.exe, into "
+            "the PATH of the user who logs in",
+            "looked for httpd.exe in PATH and below the folder of programs",
+        )
+    return os.path.abspath(path)
+
+
 def modules(what: str) -> Dict[str, str]:
     """Name -> file of the modules of a kind of service, in the order in which they must be loaded."""
-    folder = next((path for path in MODULE_FOLDERS if os.path.isdir(path)), None)
+    folders: Sequence[str] = MODULE_FOLDERS
+    if not system.POSIX:
+        folders = [os.path.join(os.path.dirname(os.path.dirname(found())), "modules").replace("\\", "/")]
+    folder = next((path for path in folders if os.path.isdir(path)), None)
     if folder is None:
-        raise Refused(
-            "missing", "Apache's modules were not found", "looked in %s" % ", ".join(MODULE_FOLDERS)
-        )
+        raise Refused("missing", "Apache's modules were not found", "looked in %s" % ", ".join(folders))
     out: Dict[str, str] = {}
     for name in MODULES[what]:
+        if not system.POSIX and name in _WINDOWS_HAS:
+            continue
         path = os.path.join(folder, "mod_%s.so" % name)
         if os.path.exists(path):
             out[name] = path
@@ -98,7 +119,7 @@ def text(asked: Spec, loaded: Dict[str, str], user: Optional[grounds.User], pass
         'ServerRoot "%s"' % folder,
         'DefaultRuntimeDir "%s/run"' % folder,
         'PidFile "%s/run/httpd.pid"' % folder,
-        'Mutex "file:%s/run" default' % folder,
+        *(['Mutex "file:%s/run" default' % folder] if system.POSIX else []),
         'ErrorLog "%s/error.log"' % folder,
         "ServerName " + SERVER_NAME,
         "ServerTokens Prod",
@@ -107,7 +128,7 @@ def text(asked: Spec, loaded: Dict[str, str], user: Optional[grounds.User], pass
     if user is not None:
         lines += ["User %s" % user.name, "Group #%d" % user.gid]
     lines += ["Listen %s" % _endpoint(address, asked.port) for address in asked.listen or [""]]
-    lines += _TUNING
+    lines += _TUNING if system.POSIX else _TUNING_ON_WINDOWS
     lines += [
         'LogFormat "%s" lab' % LOG_FORMAT,
         'CustomLog "%s/%s" lab "expr=%%{HTTP_USER_AGENT} != \'%s\'"' % (folder, LOG, PROBE_AGENT),
@@ -136,6 +157,14 @@ _TUNING = [
     "  AllowOverride None",
     "  Require all denied",
     "</Directory>",
+]
+
+
+_TUNING_ON_WINDOWS = [
+    # One process for all threads is all that mpm_winnt has. Its manual's remedy against other programs that get in
+    # the way of AcceptEx is taken from the beginning.
+    "AcceptFilter http none",
+    *(line for line in _TUNING if not re.match("ServerLimit|StartServers|Max(Request|Spare)|MinSpare", line)),
 ]
 
 

@@ -5,21 +5,20 @@ mod_cache_disk.c (two formats, names) and cache_util.c (the alphabet of hashed n
 URL with its port and a question mark).
 """
 
-import os
 import re
 import struct
 from typing import Any, Callable, Dict, List, Optional, Tuple
 
 from ssh_agents import cache_folder, protocol
-from ssh_agents.cache_folder import DEPTH, HEAD_PART, Where
+from ssh_agents.cache_folder import DEPTH, HEAD_PART, Folder, Where
 
 PLAIN = 6  # DISK_FORMAT_VERSION in cache_disk_common.h; the other format only names variants
 HEAD = struct.Struct("@IiN")  # format, status, name_len: the first members of disk_cache_info_t
 HASHED = re.compile(r"[A-Za-z0-9_@]+")
 TEMPORARY = re.compile(r"aptmp[A-Za-z0-9]{6}")  # AP_TEMPFILE: an object that is being written
 
-Found = Callable[[int, str, str, int, int], None]
-"""Told of an object: the descriptor of its folder, its header's name, URL, bytes and files."""
+Found = Callable[[Folder, str, str, int, int], None]
+"""Told of an object: its folder, its header's name, URL, bytes and files."""
 
 
 def listed(args: Dict[str, Any], call: protocol.Call, tell: Callable[[str, int, int], None]) -> int:
@@ -35,7 +34,7 @@ def purged(
     """Delete the objects of these URLs, or all (None), and tell each: URL and bytes."""
     urls = None if wanted is None else set(wanted)
 
-    def found(folder: int, name: str, url: str, length: int, files: int) -> None:
+    def found(folder: Folder, name: str, url: str, length: int, files: int) -> None:
         if (urls is None or url in urls) and _removed(folder, name):
             tell(url, length)
 
@@ -62,7 +61,7 @@ def named(head: bytes) -> Optional[str]:
 class _Walk:
     """Every object below a cache's root."""
 
-    def __init__(self, root: int, found: Found, call: protocol.Call) -> None:
+    def __init__(self, root: Folder, found: Found, call: protocol.Call) -> None:
         self._root, self._found, self._call = root, found, call
         self._mounted = cache_folder.place(root)
         self._foreign = cache_folder.foreign_to("Apache")
@@ -71,7 +70,7 @@ class _Walk:
         """Tell of each object. Refuses with `denied` at the first name that such a cache does not make."""
         cache_folder.walk(self._root, self._call, self._folder, self._foreign)
 
-    def _folder(self, folder: int, where: Where, names: List[str]) -> List[str]:
+    def _folder(self, folder: Folder, where: Where, names: List[str]) -> List[str]:
         inner = []
         for name in names:
             if name.endswith(".header"):
@@ -86,7 +85,7 @@ class _Walk:
                 self._foreign(where, name)
         return inner
 
-    def _object(self, folder: int, name: str) -> None:
+    def _object(self, folder: Folder, name: str) -> None:
         length = cache_folder.size(folder, name)
         if length is None:
             return
@@ -106,7 +105,7 @@ class _Walk:
 
 
 def _variants(
-    folder: int, name: str, mounted: Tuple[int, str], depth: int = 0
+    folder: Folder, name: str, mounted: Tuple[int, str], depth: int = 0
 ) -> Tuple[Optional[str], int, int]:
     """URL, bytes and files of a folder of variants; no URL if none is whole."""
     url: Optional[str] = None
@@ -115,7 +114,7 @@ def _variants(
         with cache_folder.opened(folder, name) as inner:
             if cache_folder.place(inner) != mounted:
                 return None, 0, 0
-            for entry in sorted(os.listdir(inner)):
+            for entry in cache_folder.names(inner):
                 if entry.endswith((".header", ".data")):
                     length = cache_folder.size(inner, entry)
                     if length is not None:
@@ -130,26 +129,26 @@ def _variants(
     return url, size, files
 
 
-def _removed(folder: int, name: str) -> bool:
+def _removed(folder: Folder, name: str) -> bool:
     """Delete an object by its header's name: header first, so that it is never found without its data."""
     found = cache_folder.unlinked(folder, name)
     found = cache_folder.unlinked(folder, name[:-7] + ".data") or found
     return _emptied(folder, name + ".vary") or found
 
 
-def _emptied(folder: int, name: str, depth: int = 0) -> bool:
+def _emptied(folder: Folder, name: str, depth: int = 0) -> bool:
     """Delete a folder of variants; what is no variant's stays, and so does its folder."""
     found = False
     try:
         with cache_folder.opened(folder, name) as inner:
             if cache_folder.place(inner) != cache_folder.place(folder):
                 return False
-            for entry in os.listdir(inner):
+            for entry in cache_folder.names(inner):
                 if entry.endswith((".header", ".data")):
                     found = cache_folder.unlinked(inner, entry) or found
                 elif HASHED.fullmatch(entry) and depth < DEPTH:
                     found = _emptied(inner, entry, depth + 1) or found
-        os.rmdir(name, dir_fd=folder)
+        cache_folder.removed(folder, name)
     except OSError:
         pass  # none there, or a variant was written meanwhile
     return found

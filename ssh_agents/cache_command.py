@@ -4,10 +4,11 @@
 that word once, with the objects on its standard input, one a line. Nothing passes through a shell.
 """
 
+import shutil
 import subprocess
 from typing import Any, Callable, Dict, List, Optional
 
-from ssh_agents import protocol
+from ssh_agents import protocol, system
 
 HOLE = "{url}"
 TIMEOUT_S = 100.0
@@ -55,19 +56,30 @@ def _words(args: Dict[str, Any], name: str) -> List[str]:
     argv = protocol.need_strings(args, name)
     if not argv or not argv[0] or HOLE in argv[0]:
         raise protocol.Refused("bad-request", "%s must be a program and its words, not %r" % (name, argv))
+    if any(HOLE in word for word in argv) and system.by_cmd(shutil.which(argv[0]) or argv[0]):
+        raise protocol.Refused(
+            "bad-request",
+            "%s is a batch file, and cmd.exe, which runs it, would read signs in an object's name as its own: take "
+            "%s out, and let it read the objects from its standard input, or name a program"
+            % (argv[0], HOLE),
+        )
     return argv
 
 
 def _run(argv: List[str], text: bytes) -> bytes:
     try:
-        done = subprocess.run(
+        with subprocess.Popen(
             argv,
-            input=text,
+            stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
-            timeout=TIMEOUT_S,
-            check=False,
-        )
+            creationflags=system.quiet_flags(),
+        ) as process:
+            try:
+                out, err = process.communicate(text, timeout=TIMEOUT_S)
+            except BaseException:
+                system.end_tree(process)
+                raise
     except FileNotFoundError:
         raise protocol.Refused("missing", "%s is not on this host" % argv[0], " ".join(argv)) from None
     except subprocess.TimeoutExpired:
@@ -76,9 +88,9 @@ def _run(argv: List[str], text: bytes) -> bytes:
         ) from None
     except OSError as error:
         raise protocol.Refused("failed", "%s cannot be run: %s" % (argv[0], error), " ".join(argv)) from None
-    if done.returncode:
-        said = (done.stderr or done.stdout).decode("utf-8", "replace").strip()
+    if process.returncode:
+        said = (err or out).decode("utf-8", "replace").strip()
         raise protocol.Refused(
-            "failed", "exit %d: %s" % (done.returncode, said[-1000:]), " ".join(argv)[:1000]
+            "failed", "exit %d: %s" % (process.returncode, said[-1000:]), " ".join(argv)[:1000]
         )
-    return done.stdout
+    return out

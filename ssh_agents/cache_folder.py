@@ -2,16 +2,16 @@
 
 Everything below the root is reached by descriptors of folders, so that no link, however quickly it is put there,
 leads out of it; what is mounted below it is not entered, not even if it is the same file system (a bind mount).
+Where a system has no such descriptors (Windows), the same is done by paths: see `cache_paths`.
 """
 
 import errno
 import os
 import re
-import stat
 from contextlib import contextmanager
-from typing import Any, Callable, Dict, Iterator, List, Optional, Set, Tuple
+from typing import Any, Callable, Dict, Iterator, List, Optional, Set, Tuple, Union
 
-from ssh_agents import protocol
+from ssh_agents import cache_paths, protocol
 
 FORBIDDEN = frozenset(
     (
@@ -67,21 +67,25 @@ DEPTH = 16
 
 Where = Tuple[str, ...]
 """Names of the folders between the root and what is looked at."""
-Seen = Callable[[int, Where, List[str]], List[str]]
-"""Told of a folder: its descriptor, its place, the sorted names in it; answers which to enter."""
+Folder = Union[int, cache_paths.Folder]
+"""A folder that is open: a descriptor, or, where systems have none of folders, its path."""
+Seen = Callable[[Folder, Where, List[str]], List[str]]
+"""Told of a folder: its place below the root, the sorted names in it; answers which to enter."""
 
 
-def walk(root: int, call: protocol.Call, seen: Seen, foreign: Callable[[Where, str], None]) -> None:
-    """Go through the folder that `root` is open on, depth first.
+def walk(root: Folder, call: protocol.Call, seen: Seen, foreign: Callable[[Where, str], None]) -> None:
+    """Go through the folder `root`, depth first.
 
     `foreign` is told of a name that was to be entered and is no folder of this file system.
     """
     _walked(root, (), place(root), call, seen, foreign)
 
 
-def place(number: int) -> Tuple[int, str]:
-    """File system and mount of what a descriptor is open on; where the system does not tell mounts, "" for it."""
-    told = b""
+def place(folder: Folder) -> Tuple[int, str]:
+    """File system and mount of an open folder; where the system does not tell mounts, "" for it."""
+    if isinstance(folder, cache_paths.Folder):
+        return folder.device, ""
+    number, told = folder, b""
     try:  # by hand, since this is done for every folder of a cache
         info = os.open("/proc/self/fdinfo/%d" % number, os.O_RDONLY | os.O_CLOEXEC)
     except OSError:
@@ -95,7 +99,7 @@ def place(number: int) -> Tuple[int, str]:
 
 
 def _walked(
-    folder: int,
+    folder: Folder,
     where: Where,
     mounted: Tuple[int, str],
     call: protocol.Call,
@@ -104,7 +108,7 @@ def _walked(
 ) -> None:
     if call.cancelled():
         raise protocol.Refused("cancelled", "the walk through the cache was cancelled")
-    for name in seen(folder, where, sorted(os.listdir(folder))):
+    for name in seen(folder, where, names(folder)):
         if len(where) >= DEPTH:
             foreign(where, name)
             continue
@@ -141,37 +145,28 @@ def by_descriptor() -> bool:
 
 
 @contextmanager
-def root(args: Dict[str, Any]) -> Iterator[int]:
-    """The cache's `folder` as a descriptor, after the guard. Foreign errors become refusals here."""
+def root(args: Dict[str, Any]) -> Iterator[Folder]:
+    """The cache's `folder`, opened after the guard. Foreign errors become refusals here."""
     path = protocol.need(args, "folder", str)
-    if not by_descriptor():
-        raise protocol.Refused(
-            "unsupported", "this system cannot walk through folders without following links"
-        )
-    guard(path)
+    if os.sep == "/":
+        guard(path)
+    folder: Optional[Folder] = None
     try:
-        number = _descended(path)
-    except OSError as error:
-        missing = isinstance(error, FileNotFoundError)
-        if error.errno in (errno.ELOOP, errno.ENOTDIR):
-            raise _refused(path, "there is a link in it, or it is no folder") from None
-        raise protocol.Refused(
-            "missing" if missing else "denied", "%s: %s" % (path, error.strerror)
-        ) from None
-    try:
-        signs = sorted(HOME_SIGNS & set(os.listdir(number)))
-        if signs:
-            raise _refused(path, "%s is in it, so it is a home folder" % signs[0])
-        yield number
+        folder = _opened_root(path) if by_descriptor() else cache_paths.root(path)
+        yield folder
     except PermissionError as error:
         raise protocol.Refused("denied", "%s: %s" % (path, error), "to walk through the cache") from None
     finally:
-        os.close(number)
+        if isinstance(folder, int):
+            os.close(folder)
 
 
 @contextmanager
-def opened(folder: int, name: str) -> Iterator[int]:
-    """A folder inside of another, by descriptor; never through a link."""
+def opened(folder: Folder, name: str) -> Iterator[Folder]:
+    """A folder inside of another; never through a link."""
+    if isinstance(folder, cache_paths.Folder):
+        yield cache_paths.opened(folder, name)
+        return
     number = os.open(name, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=folder)
     try:
         yield number
@@ -179,17 +174,34 @@ def opened(folder: int, name: str) -> Iterator[int]:
         os.close(number)
 
 
-def size(folder: int, name: str) -> Optional[int]:
+def names(folder: Folder) -> List[str]:
+    """What is in a folder, sorted."""
+    return cache_paths.names(folder) if isinstance(folder, cache_paths.Folder) else sorted(os.listdir(folder))
+
+
+def looked(folder: Folder, name: str) -> Optional[os.stat_result]:
+    """What is there under this name, a link itself; None for nothing."""
+    if isinstance(folder, cache_paths.Folder):
+        return cache_paths.looked(folder, name)
+    try:
+        return os.stat(name, dir_fd=folder, follow_symlinks=False)
+    except FileNotFoundError:
+        return None
+
+
+def size(folder: Folder, name: str) -> Optional[int]:
     """Bytes of a plain file; None for anything else."""
     try:
-        seen = os.stat(name, dir_fd=folder, follow_symlinks=False)
+        seen = looked(folder, name)
     except OSError:
         return None
-    return seen.st_size if stat.S_ISREG(seen.st_mode) else None
+    return seen.st_size if seen is not None and cache_paths.plain(seen) else None
 
 
-def head(folder: int, name: str) -> bytes:
+def head(folder: Folder, name: str) -> bytes:
     """The first bytes of a file; empty where it cannot be opened, or is a link."""
+    if isinstance(folder, cache_paths.Folder):
+        return cache_paths.head(folder, name, HEAD_PART)
     try:
         number = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=folder)
     except OSError:
@@ -200,8 +212,10 @@ def head(folder: int, name: str) -> bytes:
         os.close(number)
 
 
-def unlinked(folder: int, name: str) -> bool:
+def unlinked(folder: Folder, name: str) -> bool:
     """Delete a file; False if it was not there."""
+    if isinstance(folder, cache_paths.Folder):
+        return cache_paths.unlinked(folder, name)
     try:
         os.unlink(name, dir_fd=folder)
     except FileNotFoundError:
@@ -213,6 +227,34 @@ def unlinked(folder: int, name: str) -> bool:
             "denied", "%s: %s" % (name, error.strerror), "to delete it from the cache"
         ) from None
     return True
+
+
+def removed(folder: Folder, name: str) -> None:
+    """Remove an empty folder inside of another. Raises OSError."""
+    if isinstance(folder, cache_paths.Folder):
+        cache_paths.removed(folder, name)
+    else:
+        os.rmdir(name, dir_fd=folder)
+
+
+def _opened_root(path: str) -> int:
+    try:
+        number = _descended(path)
+    except OSError as error:
+        missing = isinstance(error, FileNotFoundError)
+        if error.errno in (errno.ELOOP, errno.ENOTDIR):
+            raise cache_paths.refused(path, "there is a link in it, or it is no folder") from None
+        raise protocol.Refused(
+            "missing" if missing else "denied", "%s: %s" % (path, error.strerror)
+        ) from None
+    try:
+        signs = sorted(HOME_SIGNS & set(os.listdir(number)))
+        if signs:
+            raise cache_paths.refused(path, "%s is in it, so it is a home folder" % signs[0])
+    except BaseException:
+        os.close(number)
+        raise
+    return number
 
 
 def _descended(path: str) -> int:
@@ -230,28 +272,24 @@ def _descended(path: str) -> int:
 def guard(path: str, what: str = "a cache") -> None:
     """Refuse a folder that can be no cache, or nothing else that BranchLab makes, by its place."""
     if not path.startswith("/") or "\0" in path or os.path.normpath(path) != path.rstrip("/") or path == "//":
-        raise _refused(path, "it must be an absolute path without '.' or '..'", what)
+        raise cache_paths.refused(path, "it must be an absolute path without '.' or '..'", what)
     path = path.rstrip("/")
     if path in FORBIDDEN or path.count("/") < 2:
-        raise _refused(path, "it is a folder of the system", what)
+        raise cache_paths.refused(path, "it is a folder of the system", what)
     if any((path + "/").startswith(above + "/") for above in FORBIDDEN_BELOW + STATE_BELOW):
-        raise _refused(path, "it is a folder of the system", what)
+        raise cache_paths.refused(path, "it is a folder of the system", what)
     if SECRETS & set(path.split("/")):
-        raise _refused(path, "it is below a folder of keys", what)
+        raise cache_paths.refused(path, "it is below a folder of keys", what)
     if os.path.dirname(path) in HOMES:
-        raise _refused(path, "it is a home folder", what)
+        raise cache_paths.refused(path, "it is a home folder", what)
     if any(home == path or home.startswith(path + "/") for home in _homes()):
-        raise _refused(path, "it is a home folder, or holds one", what)
+        raise cache_paths.refused(path, "it is a home folder, or holds one", what)
     mounted = mount_points(_text("/proc/self/mountinfo"))
     if os.path.ismount(path) or path in mounted:
-        raise _refused(path, "it is the root of a mounted file system", what)
+        raise cache_paths.refused(path, "it is the root of a mounted file system", what)
     below = sorted(point for point in mounted if point.startswith(path + "/"))
     if below:
-        raise _refused(path, "something else is mounted in it, at %s" % below[0], what)
-
-
-def _refused(path: str, why: str, what: str = "a cache") -> protocol.Refused:
-    return protocol.Refused("denied", "%r is not taken for %s: %s" % (path, what, why), "to open it")
+        raise cache_paths.refused(path, "something else is mounted in it, at %s" % below[0], what)
 
 
 def _homes() -> List[str]:

@@ -8,12 +8,11 @@ nginx notices by itself that a file is gone: it opens it anew for every request.
 
 import binascii
 import hashlib
-import os
 import re
 from typing import Any, Callable, Dict, List, NamedTuple, Optional, Set
 
 from ssh_agents import cache_folder, protocol
-from ssh_agents.cache_folder import Where
+from ssh_agents.cache_folder import Folder, Where
 
 FILE = re.compile(r"[0-9a-f]{32}")
 FOLDER = re.compile(r"[0-9a-f]{1,2}")
@@ -27,7 +26,7 @@ _URL = re.compile(
 
 
 class _File(NamedTuple):
-    folder: int
+    folder: Folder
     name: str
     url: str
     length: int
@@ -90,7 +89,7 @@ def _walked(args: Dict[str, Any], call: protocol.Call, one: Callable[[_File], No
     foreign = cache_folder.foreign_to("nginx")
     others = 0
 
-    def seen(folder: int, where: Where, names: List[str]) -> List[str]:
+    def seen(folder: Folder, where: Where, names: List[str]) -> List[str]:
         nonlocal others
         inner = []
         for name in names:
@@ -99,7 +98,7 @@ def _walked(args: Dict[str, Any], call: protocol.Call, one: Callable[[_File], No
             elif FILE.fullmatch(name) and name.endswith("".join(reversed(where))):
                 length, head = cache_folder.size(folder, name), cache_folder.head(folder, name)
                 key = key_of(name, head)
-                if key is None and not _gone(folder, name):
+                if key is None and cache_folder.looked(folder, name) is not None:
                     foreign(where, name)
                 url = None if key is None else url_of(key)
                 if url is None or length is None:
@@ -113,11 +112,3 @@ def _walked(args: Dict[str, Any], call: protocol.Call, one: Callable[[_File], No
     with cache_folder.root(args) as root:
         cache_folder.walk(root, call, seen, foreign)
     return others
-
-
-def _gone(folder: int, name: str) -> bool:
-    try:
-        os.stat(name, dir_fd=folder, follow_symlinks=False)
-    except FileNotFoundError:
-        return True
-    return False

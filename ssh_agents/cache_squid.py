@@ -17,7 +17,7 @@ import urllib.parse
 from typing import Any, Callable, Dict, List, NamedTuple, Optional, Set, Tuple
 
 from ssh_agents import cache_folder, protocol
-from ssh_agents.cache_folder import Where
+from ssh_agents.cache_folder import Folder, Where
 
 FOLDER = re.compile(r"[0-9A-F]{2}")
 FILE = re.compile(r"[0-9A-F]{8}")
@@ -118,11 +118,11 @@ def _stored(args: Dict[str, Any], call: protocol.Call) -> List[Stored]:
     return found
 
 
-def _walked(args: Dict[str, Any], call: protocol.Call, one: Callable[[int, str, Stored], None]) -> None:
+def _walked(args: Dict[str, Any], call: protocol.Call, one: Callable[[Folder, str, Stored], None]) -> None:
     """Tell of every whole swap file. Refuses what Squid does not make, and what only Squid can read."""
     foreign = cache_folder.foreign_to("Squid")
 
-    def seen(folder: int, where: Where, names: List[str]) -> List[str]:
+    def seen(folder: Folder, where: Where, names: List[str]) -> List[str]:
         inner = []
         for name in names:
             if FOLDER.fullmatch(name) and len(where) < LEVELS:
@@ -154,11 +154,11 @@ def _rest_deleted(args: Dict[str, Any], call: protocol.Call, urls: Set[str]) -> 
     """Delete the files of these URLs that Squid left, after a moment in which it may do so itself."""
     left: List[str] = []
 
-    def look(folder: int, name: str, one: Stored) -> None:
+    def look(folder: Folder, name: str, one: Stored) -> None:
         if one.url in urls:
             left.append(name)
 
-    def delete(folder: int, name: str, one: Stored) -> None:
+    def delete(folder: Folder, name: str, one: Stored) -> None:
         if one.url in urls:
             cache_folder.unlinked(folder, name)
 

@@ -2,7 +2,9 @@
 
 An object is one plain file, named by its path below the root. Nothing in such a tree tells whose it is, so it is
 purged only where the profile says that the whole folder may go (`owns`); and by root, whom no system keeps from
-anything, only where somebody has said so in the folder too (`MAY`). Links and other file systems are passed by.
+anything, only where somebody has said so in the folder too (`MAY`). So it is by everybody on Windows, where who logs
+in may be an administrator, which is as much as root, and cannot be told for sure. Links and other file systems are
+passed by.
 """
 
 import os
@@ -11,10 +13,10 @@ from functools import partial
 from typing import Any, Callable, Dict, List, Optional, Set
 
 from ssh_agents import cache_folder, cache_paths, protocol, system
-from ssh_agents.cache_folder import Where
+from ssh_agents.cache_folder import Folder, Where
 
 MAY = ".branchlab-may-purge"
-"""A file of this name in a folder says that root may purge it."""
+"""A file of this name in a folder says that it may be purged by root; on Windows, by anybody."""
 
 
 def listed(args: Dict[str, Any], call: protocol.Call, tell: Callable[[str, int, int], None]) -> int:
@@ -51,45 +53,30 @@ def _walked(args: Dict[str, Any], call: protocol.Call, one: One) -> None:
         raise protocol.Refused(
             "bad-request", "a cache of this kind is looked at only where owns says that all in it may go"
         )
-    if not cache_folder.by_descriptor():
-        _walked_by_path(args, call, one)
-        return
+    everybody = not cache_folder.by_descriptor()
 
-    def seen(folder: int, where: Where, names: List[str]) -> List[str]:
+    def seen(folder: Folder, where: Where, names: List[str]) -> List[str]:
         inner = []
         for name in names:
-            try:
-                found = os.stat(name, dir_fd=folder, follow_symlinks=False)
-            except FileNotFoundError:
+            found = cache_folder.looked(folder, name)
+            if found is None:
                 continue
             if stat.S_ISDIR(found.st_mode):
                 inner.append(name)
-            elif stat.S_ISREG(found.st_mode) and not name.startswith(".branchlab"):
+            elif cache_paths.plain(found) and not name.startswith(".branchlab"):
                 delete = partial(cache_folder.unlinked, folder, name)
                 one(path_of(where, name), found.st_size, delete)
         return inner
 
     with cache_folder.root(args) as root:
-        if system.user() == 0 and cache_folder.size(root, MAY) is None:
-            raise protocol.Refused(
-                "denied",
-                "as root any folder could be emptied: make a file %s in %s if all in it may go, or log in as its owner"
-                % (MAY, args["folder"]),
-                "to look for the file",
-            )
+        if (everybody or system.user() == 0) and cache_folder.size(root, MAY) is None:
+            raise protocol.Refused("denied", _may_not(args["folder"], everybody), "to look for the file")
         cache_folder.walk(root, call, seen, lambda where, name: None)
 
 
-def _walked_by_path(args: Dict[str, Any], call: protocol.Call, one: One) -> None:
-    path = protocol.need(args, "folder", str)
-    root = cache_paths.root(path)
-    # Who logs in there may be an administrator, which is as much as root, and cannot be told for sure.
-    if not os.path.isfile(os.path.join(root.path, MAY)):
+def _may_not(folder: str, everybody: bool) -> str:
+    if everybody:
         text = "make a file %s in %s if all in it may go: on this system it is asked of everybody"
-        raise protocol.Refused("denied", text % (MAY, path), "to look for the file")
-
-    def seen(file: cache_paths.File) -> None:
-        if not file.name.startswith(".branchlab"):
-            one(path_of(file.where, file.name), file.length, partial(cache_paths.deleted, file))
-
-    cache_paths.walk(root, call, seen)
+    else:
+        text = "as root any folder could be emptied: make a file %s in %s if all in it may go, or log in as its owner"
+    return text % (MAY, folder)

@@ -11,7 +11,7 @@ import threading
 import time
 from typing import Any, Dict, List, Optional, Tuple
 
-from ssh_agents import command_plain, orphans, protocol
+from ssh_agents import command_plain, orphans, protocol, system
 
 PIECE = 65536
 """Bytes per read, and at most per event: escaped as JSON they stay below the protocol's limit."""
@@ -23,6 +23,7 @@ GRACE_S = 2.0
 """Between SIGTERM and SIGKILL."""
 TICK_S = 0.1
 SECRET_BYTES = 4096
+_CMDS_OWN = frozenset('"%&|<>^!\r\n')
 
 
 def run(args: Dict[str, Any], call: protocol.Call) -> Dict[str, Any]:
@@ -87,6 +88,12 @@ class _Command:
         return self._run_plain()
 
     def _run_plain(self) -> Dict[str, Any]:
+        if system.by_cmd(self._program) and any(set(word) & _CMDS_OWN for word in self._argv[1:]):
+            raise protocol.Refused(
+                "bad-request",
+                "%s is a batch file, and cmd.exe, which runs it, would read signs in its words as its own: name the "
+                "program itself" % self._program,
+            )
         asked = command_plain.Asked(
             self._program,
             self._argv,
@@ -240,7 +247,12 @@ class _Command:
 
     def _kept(self) -> str:
         tail = self._tail[len(self._tail) - self._keep :] if len(self._tail) > self._keep else self._tail
-        return bytes(tail).decode("utf-8", "replace")
+        data = bytes(tail)
+        if os.name == "nt" and len(self._tail) > self._keep:
+            # Else half a sign of UTF-8 at the cut would make all that follows the code page's.
+            cut = next((at for at in range(min(4, len(data))) if data[at] & 0xC0 != 0x80), 0)
+            data = data[cut:]
+        return system.Reading().decode(data, True)
 
 
 class _Streams:
@@ -348,7 +360,8 @@ def _environment(changes: Any) -> Dict[str, str]:
 
 def _found(name: str, env: Dict[str, str], cwd: Optional[str]) -> str:
     if os.name == "nt":  # extensions of programs are many there
-        program = shutil.which(name, path=env.get("PATH"))
+        places = [env.get("PATH", ""), *system.program_folders()]
+        program = shutil.which(name, path=os.pathsep.join(places))
         if program is not None:
             return program
     if "/" in name or os.sep in name:

@@ -3,7 +3,6 @@
 Times are of the command alone, without its children; no window appears.
 """
 
-import codecs
 import contextlib
 import subprocess
 import threading
@@ -96,7 +95,7 @@ class _Watch:
 
 
 def _read(stream: IO[bytes], name: str, say: Say, lock: threading.Lock) -> None:
-    decoder = codecs.getincrementaldecoder("utf-8")("replace")
+    decoder = system.Reading()
     with stream, contextlib.suppress(OSError, ValueError):
         while True:
             data = getattr(stream, "read1")(PIECE)  # noqa: B009 - every pipe of Popen's has it, IO has not

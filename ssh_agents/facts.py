@@ -10,7 +10,7 @@ import subprocess
 import sys
 from typing import Any, Dict, List, Optional, Tuple
 
-from ssh_agents import protocol
+from ssh_agents import protocol, system
 
 TOOLS: Dict[str, Tuple[str, ...]] = {
     # Else it would make ~/.subversion, and to ask is to change nothing.
@@ -59,7 +59,7 @@ def tell(args: Dict[str, Any], call: protocol.Call) -> Dict[str, Any]:
         "python": platform.python_version(),
         "cpus": _cpus(),
         "cpu": processor(_text("/proc/cpuinfo")) or platform.processor() or None,
-        "memory_bytes": memory(_text("/proc/meminfo")),
+        "memory_bytes": memory(_text("/proc/meminfo")) or system.memory_bytes(),
         "loadavg": list(os.getloadavg()) if hasattr(os, "getloadavg") else None,
         "disk": _disk(path),
         "congestion": _text("/proc/sys/net/ipv4/tcp_congestion_control").strip() or None,
@@ -219,7 +219,8 @@ def _disk(path: str) -> Optional[Dict[str, Any]]:
 
 def search_path() -> str:
     """The folders where tools are looked for; an ordinary user's own leaves out those for administrators."""
-    return os.pathsep.join([os.environ.get("PATH", os.defpath), "/usr/local/sbin", "/usr/sbin", "/sbin"])
+    more = system.program_folders() if os.name == "nt" else ["/usr/local/sbin", "/usr/sbin", "/sbin"]
+    return os.pathsep.join([os.environ.get("PATH", os.defpath), *more])
 
 
 def _version(name: str) -> Optional[str]:
@@ -235,6 +236,7 @@ def _version(name: str) -> Optional[str]:
             timeout=TOOL_S,
             env=dict(os.environ, LC_ALL="C.UTF-8"),
             check=False,
+            creationflags=system.quiet_flags(),
         )
     except (OSError, subprocess.TimeoutExpired) as error:
         print("facts: %s: %s" % (program, error), file=sys.stderr)

@@ -17,6 +17,7 @@ from ssh_agents import (
     installed,
     lease,
     packages,
+    past,
     private,
     protocol,
     service,
@@ -33,6 +34,10 @@ _PACKAGES = "what provision installed here: %s"
 INSTALLED = "the copy of the agent that an administrator put there"
 SERVICE, CACHE = "a service of BranchLab's own", "the cache of BranchLab's own proxy"
 
+SESSIONS = (
+    "leases and how to undo them, while a run goes on; in %s-…, what this host took back by itself,"
+    " until the next revert" % past.NAME
+)
 Removal = Tuple[str, str, Callable[[], None]]
 """A path that is there, what it is, and how it is removed."""
 
@@ -48,6 +53,7 @@ def users(args: Dict[str, Any], call: protocol.Call) -> Dict[str, Any]:
     entries.append(
         _entry(files.place(), "scratch folders, each removed when its run ends", bool(files.there()))
     )
+    entries.append(_entry(private.usual(), SESSIONS, _filled(private.usual())))
     return {"entries": entries, "kept": kept, "agents": _kept_agents()}
 
 
@@ -59,9 +65,7 @@ def roots(args: Dict[str, Any], call: protocol.Call) -> Dict[str, Any]:
         # Somebody else's, which no service or cache of ours can be made in.
         entry["taken"] = not entry["there"] and os.path.lexists(entry["path"])
     sessions = private.folder()
-    entries.append(
-        _entry(sessions, "leases and how to undo them, while a run goes on", bool(os.listdir(sessions)))
-    )
+    entries.append(_entry(sessions, SESSIONS, _filled(sessions)))
     for name in installed.names():
         path = os.path.join(installed.FOLDER, name)
         entries.append(_entry(path, INSTALLED, path in there))
@@ -254,6 +258,13 @@ def _mine(path: str, kind: Callable[[int], bool]) -> bool:
     except OSError:
         return False
     return kind(seen.st_mode) and (seen.st_uid == system.user() or not system.POSIX)
+
+
+def _filled(folder: str) -> bool:
+    try:
+        return bool(os.listdir(folder))
+    except OSError:
+        return False
 
 
 def _entry(path: str, what: str, there: bool) -> Dict[str, Any]:

@@ -5,6 +5,7 @@ import json
 import os
 import shutil
 import stat
+import time
 from typing import Any, Dict, List, NamedTuple, Optional
 
 from ssh_agents import cache_folder, files, made, system
@@ -63,7 +64,8 @@ def planned(folder: str, data: str, cache: bool) -> made.About:
         (folder, "a service's folder"),
         (data, "a cache" if cache else "a repository to serve"),
     ):
-        if not path.startswith("/dev/shm/"):  # noqa: S108 - it may hold a service, and is no folder of the system
+        # It may hold a service, and is no folder of the system; on Windows the way there was looked at already.
+        if not path.startswith("/dev/shm/") and os.sep == "/":  # noqa: S108
             cache_folder.guard(path, what)
         if (path + "/").startswith(made.FOLDER + "/"):
             raise Refused("denied", "%s is where BranchLab writes down what it made" % path)
@@ -145,13 +147,8 @@ def _made(folder: str, mark: str, about: made.About, what: str) -> None:
     try:
         if root:
             made.noted(about)
-        number = made.opened(folder, make=True)
-        try:
-            if mark == MARK:
-                os.mkdir("run", dir_fd=number)
-            made.write_in(number, mark, json.dumps({"made by": "BranchLab", **about}) + "\n")
-        finally:
-            os.close(number)
+        made.make(folder, inner="run" if mark == MARK else "")
+        made.write_at(folder, mark, json.dumps({"made by": "BranchLab", **about}) + "\n")
     except BaseException as error:
         if root and not os.path.lexists(folder):
             made.struck(folder)
@@ -191,11 +188,7 @@ def _known(folder: str, mark: str) -> Optional[made.About]:
 
 def write(path: str, text: str, mode: int = 0o644) -> None:
     """Write a file under a new name, then rename it, so that nothing is ever written through a link."""
-    folder = made.opened(os.path.dirname(path))
-    try:
-        made.write_in(folder, os.path.basename(path), text, mode)
-    finally:
-        os.close(folder)
+    made.write_at(os.path.dirname(path), os.path.basename(path), text, mode)
 
 
 def remove(folder: str, promised: Optional[made.About] = None) -> None:
@@ -210,10 +203,19 @@ def remove(folder: str, promised: Optional[made.About] = None) -> None:
     marked = os.path.isfile(os.path.join(folder, MARK)) and not os.path.islink(folder)
     if marked:
         refuse_unless_ours(folder)
-        shutil.rmtree(folder, ignore_errors=True)
+        _swept(folder)
     if root and not (marked and os.path.lexists(folder)):
         made.struck(folder)
     made.given_back({**about, "path": folder})
+
+
+def _swept(folder: str) -> None:
+    shutil.rmtree(folder, ignore_errors=True)
+    tries = 0 if system.POSIX else 50
+    while tries and os.path.lexists(folder):  # there, a process that has just ended may still hold its files
+        time.sleep(0.1)
+        shutil.rmtree(folder, ignore_errors=True)
+        tries -= 1
 
 
 def remove_cache(folder: str) -> bool:
@@ -334,7 +336,7 @@ def hand_over(folder: str, data: str) -> Optional[User]:
 def _above(path: str) -> List[str]:
     """The folders above `path`, from the top."""
     out = []
-    while path != "/":
+    while os.path.dirname(path) != path:  # a root, or on Windows a drive's
         path = os.path.dirname(path)
         out.append(path)
     return out[::-1]

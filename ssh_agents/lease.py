@@ -329,4 +329,5 @@ def journal(text: str) -> None:
             stderr=subprocess.DEVNULL,
             timeout=2,
             check=False,
+            creationflags=system.quiet_flags(),
         )

@@ -69,6 +69,22 @@ def _next(folder: int, part: str, place: str, make: bool, last: bool) -> int:
         raise
 
 
+def make(folder: str, inner: str = "") -> None:
+    """Make a folder that is not there yet, and one in it, as `opened` does. Raises FileExistsError, and Refused."""
+    if not system.POSIX:
+        os.makedirs(os.path.dirname(folder), exist_ok=True)
+        os.mkdir(folder)
+        if inner:
+            os.mkdir(os.path.join(folder, inner))
+        return
+    number = opened(folder, make=True)
+    try:
+        if inner:
+            os.mkdir(inner, dir_fd=number)
+    finally:
+        os.close(number)
+
+
 def _plainly_opened(path: str, make: bool) -> int:
     if make:
         os.makedirs(os.path.dirname(path), exist_ok=True)
@@ -100,6 +116,22 @@ def write_in(folder: int, name: str, text: str, mode: int = 0o644) -> None:
         file.flush()
         os.fsync(file.fileno())
     os.rename(new, name, src_dir_fd=folder, dst_dir_fd=folder)
+
+
+def write_at(folder: str, name: str, text: str, mode: int = 0o644) -> None:
+    """See `write_in`: where there are no descriptors of folders, by its path."""
+    if system.POSIX:
+        number = opened(folder)
+        try:
+            write_in(number, name, text, mode)
+        finally:
+            os.close(number)
+        return
+    path = os.path.join(folder, name)
+    new = "%s.%s" % (path, secrets.token_hex(4))
+    with open(os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode), "w", encoding="utf-8") as file:
+        file.write(text)
+    os.replace(new, path)
 
 
 # The record
@@ -207,6 +239,9 @@ def given_back(about: About) -> None:
                 _closed(path, uid, gid, mode)
     for path in reversed(about.get("parents", [])):
         with contextlib.suppress(OSError, Refused):
+            if not system.POSIX:
+                os.rmdir(path)
+                continue
             folder = opened(os.path.dirname(path))
             try:
                 os.rmdir(os.path.basename(path), dir_fd=folder)

@@ -46,6 +46,11 @@ def folder() -> str:
     )
 
 
+def usual() -> str:
+    """The session folder of this user as it usually is, made or not."""
+    return _candidates()[0 if system.user() == 0 else -1]
+
+
 def _candidates() -> List[str]:
     # Not $XDG_RUNTIME_DIR: it goes with the user's last login session, when undoing has just begun.
     if not system.POSIX:  # its folder for temporary files is the user's own

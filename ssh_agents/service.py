@@ -26,6 +26,7 @@ from ssh_agents import (
     protocol,
     quiet,
     service_asked,
+    service_windows,
     squid,
     system,
 )
@@ -52,8 +53,11 @@ def start(args: Dict[str, Any], call: protocol.Call) -> Dict[str, Any]:
     it goes nowhere else; largest_file_bytes (not nginx). Returns {pid, port, path, log, user, data}.
     """
     asked = service_asked.spec(args)
-    if not sys.platform.startswith("linux"):
-        raise Refused("unsupported", "services can be started on Linux only", "this is %s" % sys.platform)
+    if not system.POSIX:
+        service_windows.refuse(asked)
+    elif not sys.platform.startswith("linux"):
+        text = "services can be started on Linux, and Apache as a proxy on Windows"
+        raise Refused("unsupported", text, "this is %s" % sys.platform)
     engine = ENGINES[asked.engine]
     program = engine.program(asked)
     _refuse_taken(asked)
@@ -151,7 +155,7 @@ def log(args: Dict[str, Any], call: protocol.Call) -> Dict[str, Any]:
     since = protocol.need(args, "since", int, 0)
     try:
         # Its last lines go to whoever asks, so it must be the log, and nothing that a link of that name shows.
-        with open(os.open(path, os.O_RDONLY | os.O_NOFOLLOW), "rb") as file:
+        with open(os.open(path, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0)), "rb") as file:
             size = os.fstat(file.fileno()).st_size
             if not 0 <= since <= size:
                 raise Refused("touched", "%s has %d bytes, so byte %d is not in it" % (path, size, since))
@@ -194,6 +198,9 @@ def _refuse_taken(asked: Spec) -> None:
         text = "a service of another run works in %s already: let that run end, or take it back (branchlab revert)"
         raise Refused("busy", text % asked.folder)
     for address in asked.listen or _everywhere():
+        if not system.POSIX:
+            service_windows.refuse_taken(address, asked.port)
+            continue
         with socket.socket(socket.AF_INET6 if ":" in address else socket.AF_INET) as probe:
             probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             if ":" in address:
@@ -218,6 +225,8 @@ def port(args: Dict[str, Any], call: protocol.Call) -> Dict[str, Any]:
     """
     number = given.port(args.get("port"))
     wanted = {given.address(text) for text in service_asked.addresses(args, "listen")}
+    if not system.POSIX:
+        return {"taken": service_windows.taken(sorted(wanted) or _everywhere(), number)}
     found = {one.here for one in quiet.open_now() if one.here_port == number and one.state == quiet.LISTEN}
     return {"taken": sorted(found & {*wanted, *_everywhere()} if wanted else found)}
 
@@ -236,9 +245,11 @@ def _launched(commands: List[List[str]], asked: Spec) -> int:
                 stdout=out,
                 stderr=out,
                 cwd=os.path.join(asked.folder, "run"),
-                env={"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "LC_ALL": "C"},
-                start_new_session=True,
+                env=_environment(),
+                **system.of_its_own(),
             )
+            if not system.POSIX:
+                service_windows.note(asked.folder, process.pid)
             if command is not commands[-1] and process.wait(START_S):
                 raise Refused(
                     "failed", _tail(errors), "%s: exit %d" % (" ".join(command), process.returncode)
@@ -260,6 +271,12 @@ def _launched(commands: List[List[str]], asked: Spec) -> int:
     raise Refused(
         "time-out", "the %s does not answer on port %d: %s" % (asked.kind, asked.port, _tail(errors))
     )
+
+
+def _environment() -> Dict[str, str]:
+    if system.POSIX:
+        return {"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "LC_ALL": "C"}
+    return dict(os.environ)  # without SystemRoot no socket is to be had there
 
 
 def _answer(asked: Spec) -> int:
@@ -299,8 +316,12 @@ def _processes(folder: str) -> Iterator[Tuple[int, str]]:
 
     Known by its argument, a configuration in the folder whose name has a random token, or, as the program and its
     helpers that write over theirs, by working in the folder. So a process that only inherited an old number is
-    never taken for one; Apache's children carry their parent's arguments.
+    never taken for one; Apache's children carry their parent's arguments. On Windows it is the one that was noted when
+    it was started: what that started ends with it.
     """
+    if not system.POSIX:
+        yield from service_windows.noted(folder)
+        return
     begin = os.path.join(folder, "apache-").encode()
     try:
         run: Optional[os.stat_result] = os.stat(os.path.join(folder, "run"))
@@ -334,6 +355,8 @@ def _works_in(pid: int, folder: os.stat_result) -> bool:
 
 def _begun(pid: int) -> str:
     """When a process began, in the kernel's ticks; empty for one that is gone or only waits to be reaped."""
+    if not system.POSIX:
+        return service_windows.begun(pid)
     try:
         with open("/proc/%d/stat" % pid, "rb") as file:
             fields = file.read().rpartition(b")")[2].split()
@@ -344,6 +367,8 @@ def _begun(pid: int) -> str:
 
 def _stop_all(folder: str) -> int:
     """End every process of the service: TERM, then KILL. How many there were."""
+    if not system.POSIX:
+        return service_windows.stopped(folder)
     if not os.path.isabs(folder) or folder == "/":
         return 0
     found = list(_processes(folder))

@@ -1,10 +1,12 @@
 """A service of the lab as it is asked for: kind, engine, folder, port, options; checked before anything is touched."""
 
 import ipaddress
+import ntpath
 import os
 import re
 from typing import Any, Dict, List, NamedTuple, Optional
 
+from ssh_agents import cache_paths
 from ssh_agents.protocol import Refused, need, need_strings
 
 KINDS = {
@@ -57,8 +59,10 @@ def kind(args: Dict[str, Any]) -> str:
 
 
 def absolute(args: Dict[str, Any], name: str, default: Optional[str] = None) -> str:
-    """A checked absolute path that a configuration can hold."""
+    """A checked absolute path that a configuration can hold; on Windows with slashes, as Apache wants it."""
     path = need(args, name, str, default)
+    if os.sep == "\\":
+        return _on_windows(path, name)
     if not path.startswith("/") or path != os.path.normpath(path) or path.count("/") < 2:
         raise Refused("bad-request", "%s must be an absolute path below a folder, not %r" % (name, path))
     if not path.startswith("/dev/shm/") and any(path.startswith(above + "/") for above in SYSTEM):  # noqa: S108
@@ -67,6 +71,14 @@ def absolute(args: Dict[str, Any], name: str, default: Optional[str] = None) -> 
     if any(ord(sign) < 32 or sign in "\"'\\$%{}" for sign in path):
         raise Refused("bad-request", "%s has a sign that a configuration cannot hold: %r" % (name, path))
     return str(path)
+
+
+def _on_windows(path: str, name: str) -> str:
+    path = ntpath.normpath(path)  # the profile's folder with a slash and a name behind it
+    cache_paths.guard(path, "the %s of a service" % name)
+    if any(ord(sign) < 32 or sign in "'$%{}" for sign in path):
+        raise Refused("bad-request", "%s has a sign that a configuration cannot hold: %r" % (name, path))
+    return path.replace("\\", "/")
 
 
 def spec(args: Dict[str, Any]) -> Spec:

@@ -80,7 +80,7 @@ def _service(about: made.About) -> Stray:
 
 
 def _caches() -> List[Stray]:
-    """What a run brought into the cache of our own proxy, where a power cut took its promise away."""
+    """What a run or a fill by hand brought into the cache of our own proxy, and no promise takes out any more."""
     if system.user() != 0:
         return []
     kept = {
@@ -93,12 +93,12 @@ def _cache(path: str) -> Stray:
     def take_out() -> str:
         files = grounds.emptied(path)
         return (
-            "what a run had brought into the cache %s is taken out (%d files)" % (path, files)
+            "what BranchLab had brought into the cache %s is taken out (%d files)" % (path, files)
             if files
             else ""
         )
 
-    return Stray("cache", "what a run brought into the cache %s" % path, take_out)
+    return Stray("cache", "what BranchLab brought into the cache %s" % path, take_out)
 
 
 def _promised(kind: str) -> bool:

@@ -4,11 +4,12 @@ Modules that only POSIX has are imported here, guarded; so are the calls that on
 whose layouts are those of processthreadsapi.h and psapi.h.
 """
 
+import codecs
 import contextlib
 import os
 import subprocess
 import time
-from typing import Any, Dict, NamedTuple, Optional
+from typing import Any, Dict, List, NamedTuple, Optional
 
 fcntl: Any = None
 with contextlib.suppress(ImportError):  # Windows has none
@@ -90,6 +91,61 @@ def apart() -> Dict[str, Any]:
     return {"creationflags": _flags(*names), "cwd": os.path.abspath(os.sep)}
 
 
+def started_apart(argv: List[str]) -> "subprocess.Popen[bytes]":
+    """Start a process that outlives this one and its session. Raises OSError.
+
+    On Windows the SSH session may be in a job that lets nothing go; what is started then ends with the session.
+    """
+    how = apart()
+    silent: Dict[str, Any] = {
+        "stdin": subprocess.DEVNULL,
+        "stdout": subprocess.DEVNULL,
+        "stderr": subprocess.DEVNULL,
+    }
+    try:
+        return subprocess.Popen(argv, **silent, **how)
+    except PermissionError:
+        away = _flags("CREATE_BREAKAWAY_FROM_JOB")
+        if not away:
+            raise
+        return subprocess.Popen(argv, **silent, **dict(how, creationflags=how["creationflags"] & ~away))
+
+
+def of_its_own() -> Dict[str, Any]:
+    """Arguments for `Popen` of a service: a session of its own; on Windows no window, and a group of its own."""
+    return {"start_new_session": True} if POSIX else {"creationflags": quiet_flags()}
+
+
+def program_folders() -> List[str]:
+    """Where Windows' programs of this trade are beside PATH; none elsewhere.
+
+    Only below the folder of programs, which administrators alone may write: anybody may make a folder on a drive.
+    """
+    if os.name != "nt":
+        return []
+    above = [os.environ.get(name, "") for name in ("ProgramFiles", "ProgramW6432", "ProgramFiles(x86)")]
+    found = [os.path.join(folder, *names) for folder in dict.fromkeys(above) if folder for names in _PROGRAMS]
+    return [folder for folder in found if os.path.isdir(folder)]
+
+
+_PROGRAMS = (
+    ("VisualSVN Server", "bin"),
+    ("TortoiseSVN", "bin"),
+    ("SlikSvn", "bin"),
+    ("Subversion", "bin"),
+    ("Git", "cmd"),
+    ("Apache24", "bin"),
+    ("Apache Software Foundation", "Apache2.4", "bin"),
+    ("nginx",),
+    ("Squid", "bin"),
+)
+
+
+def by_cmd(program: str) -> bool:
+    """True for a batch file: Windows runs it by cmd.exe, which reads `&`, `%` and others in its words as its own."""
+    return os.name == "nt" and program.lower().endswith((".bat", ".cmd"))
+
+
 def quiet_flags() -> int:
     """Popen's flags for a command with no window and a group of its own; 0 where there are none such."""
     return _flags("CREATE_NO_WINDOW", "CREATE_NEW_PROCESS_GROUP")
@@ -104,19 +160,25 @@ def _flags(*names: str) -> int:
 
 def end_tree(process: "subprocess.Popen[bytes]") -> None:
     """End a process and what it started, by force."""
-    if os.name == "nt":
-        with contextlib.suppress(OSError, subprocess.SubprocessError):
-            subprocess.run(
-                ["taskkill", "/T", "/F", "/PID", str(process.pid)],
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.DEVNULL,
-                stderr=subprocess.DEVNULL,
-                timeout=10,
-                check=False,
-                creationflags=quiet_flags(),
-            )
+    end_tree_of(process.pid)
     with contextlib.suppress(OSError):
         process.kill()
+
+
+def end_tree_of(pid: int) -> None:
+    """On Windows: end a process and what it started, by force; nothing elsewhere."""
+    if os.name != "nt":
+        return
+    with contextlib.suppress(OSError, subprocess.SubprocessError):
+        subprocess.run(
+            ["taskkill", "/T", "/F", "/PID", str(pid)],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            timeout=10,
+            check=False,
+            creationflags=quiet_flags(),
+        )
 
 
 def started_at(pid: int) -> Optional[int]:
@@ -143,6 +205,44 @@ def used(process: "subprocess.Popen[bytes]") -> Usage:
         None if times is None else times[2] / 1e7,
         _windows_peak_kib(int(handle)),
     )
+
+
+def code_page() -> Optional[str]:
+    """In what Windows' programs without a console write, as Python calls it (GetACP); None elsewhere."""
+    return "cp%d" % _kernel().GetACP() if os.name == "nt" else None
+
+
+class Reading:
+    """Bytes of a command as text: UTF-8; on Windows, from the first that are none on, the system's code page."""
+
+    def __init__(self) -> None:
+        other = code_page()
+        self._other: Optional[str] = other
+        self._decoder: Any = codecs.getincrementaldecoder("utf-8")("replace" if other is None else "strict")
+
+    def decode(self, data: bytes, final: bool = False) -> str:
+        """The text of these bytes, as far as its signs are whole."""
+        waiting: bytes = self._decoder.getstate()[0]
+        try:
+            return str(self._decoder.decode(data, final))
+        except UnicodeDecodeError:
+            try:
+                self._decoder = codecs.getincrementaldecoder(str(self._other))("replace")
+            except LookupError:  # a page that Python does not know
+                self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
+            return str(self._decoder.decode(waiting + data, final))
+
+
+def memory_bytes() -> Optional[int]:
+    """How much memory Windows has: ullTotalPhys of MEMORYSTATUSEX (sysinfoapi.h); None elsewhere."""
+    if os.name != "nt":
+        return None
+    import ctypes
+
+    status = ctypes.create_string_buffer(64)
+    ctypes.c_uint32.from_buffer(status).value = len(status)
+    done = _kernel().GlobalMemoryStatusEx(status)
+    return int(ctypes.c_uint64.from_buffer(status, 8).value) if done else None
 
 
 def _kernel() -> Any:

@@ -91,7 +91,8 @@ def open_to_others(path: str, owners: Optional[Tuple[int, ...]] = None) -> str:
 def environment() -> Dict[str, str]:
     """The environment for tools: untranslated messages, and the folders of administration tools in PATH."""
     words = os.environ.get("PATH", "").split(os.pathsep)
-    words = [word for word in words if word] + [word for word in _MORE_PATH if word not in words]
+    more = system.program_folders() if os.name == "nt" else _MORE_PATH
+    words = [word for word in words if word] + [word for word in more if word not in words]
     return {**os.environ, "PATH": os.pathsep.join(words), "LC_ALL": "C"}
 
 
@@ -118,6 +119,7 @@ def run(argv: List[str], text: str = "", timeout_s: float = 10.0) -> str:
             timeout=timeout_s,
             env=environment(),
             check=False,
+            creationflags=system.quiet_flags(),
         )
     except subprocess.TimeoutExpired:
         raise protocol.Refused(

@@ -6,7 +6,6 @@ It lives outside the login session, with no more rights than the agent that star
 import contextlib
 import os
 import signal
-import subprocess
 import sys
 import time
 from typing import Any, Dict, List, Optional
@@ -119,13 +118,7 @@ def started(lease: Lease) -> None:
         os.unlink(lease.path("watching"))
     argv = _watcher_argv(lease)
     if not (_systemd_rules() and _as_unit(lease, argv)):
-        started = subprocess.Popen(
-            argv,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-            **system.apart(),
-        )
+        started = system.started_apart(argv)
         if system.POSIX:
             started.wait(20)  # it forks, and its first process ends
     end = time.monotonic() + 20

@@ -11,6 +11,7 @@ from gui.agreement import AgreementDialog
 from gui.dialogs import Dialog
 from gui.found import Came, Lacking
 from gui.host_key import HostKeyDialog
+from gui.lab.removing import RemoveDialog
 from gui.packages import PackagesDialog, ProgressDialog
 from gui.password import NotRememberedDialog, PasswordDialog
 from gui.purge import PurgeDialog
@@ -194,4 +195,7 @@ DIALOGS: dict[str, Callable[[Look, QWidget], Dialog]] = {
     "purge-wrong": _purge("110"),
     "agreement-fill": _fill,
     "host-key-differs": _pasted("SHA256:" + "x" * 43),
+    "remove-proxy": lambda look, window: RemoveDialog(
+        look, window, "proxy", ("Do we need the proxy?", "Quick")
+    ),
 }

@@ -240,11 +240,19 @@ def pages(camera: Camera, events: Sequence[Event], run: Path, lab: Path | None) 
     window.show_page(RESULTS)
     camera.shoot(RESULTS, 0.6)
     _below(camera, RESULTS)
+    window.results_page.answers._cards[3].all.click()
+    camera.shoot("results-all", 0.4)
+    window.results_page.answers.fold()
     window.show_page(RUN)
     camera.shoot("run-done", 0.6)
     window.show_page(COMPARE)
     camera.wait()
     camera.shoot(COMPARE, 0.4)
+    window.starting.show_published("published-2008")
+    camera.wait()
+    camera.shoot("results-published", 0.6)
+    window.results_page.money.prices_button.click()
+    _below(camera, RESULTS, "results-published")
     for page in (HELP, SETTINGS):
         window.show_page(page)
         camera.shoot(page)
@@ -274,15 +282,16 @@ def _experiment(camera: Camera) -> None:
     page._scroll.verticalScrollBar().setValue(0)
 
 
-def _below(camera: Camera, page: str) -> None:
+def _below(camera: Camera, page: str, name: str = "") -> None:
     """What is under the fold, where something is."""
+    name = name or page
     for area in camera.window.pages.all[page].findChildren(QScrollArea):
         bar = area.verticalScrollBar()
         if area.isVisible() and area.height() > 300 and bar.maximum():
             bar.setValue(bar.maximum() // 2)
-            camera.shoot(f"{page}-middle")
+            camera.shoot(f"{name}-middle")
             bar.setValue(bar.maximum())
-            camera.shoot(f"{page}-below")
+            camera.shoot(f"{name}-below")
             bar.setValue(0)
             return
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import start_shown
 from checks_shown import some, thirty, well
 from dialogs_shown import DIALOGS
-from fake_testbed import FakeTestbed, small
+from fake_testbed import FakeTestbed, experiment, small
 from PySide6.QtWidgets import QDialog
 from screens import Camera, settle
 from start_shown import AWAY, LOOKING, UNKNOWN, entered, stranger_profile
@@ -23,11 +23,11 @@ from gui.new_lab.wizard import CLIENTS, NAME, PROXY, SERVER
 from gui.report import DefectDialog, Trouble
 from gui.start.pairs import PairsDialog
 from gui.stranger import StrangerDialog, told
-from gui.telling import LAB, RUN
-from lab import runner
+from gui.telling import EXPERIMENT, LAB, RESULTS, RUN
+from lab import recent, runner
 from lab.analysis import before_after
 from lab.draft import Recovered
-from lab.events import HostChanged
+from lab.events import HostChanged, Noted, Outcome, RunFinished, RunPaused
 from lab.live import Live
 from lab.model import Cache, Host, Lab, Line, Role
 from lab.stop import Stop
@@ -53,6 +53,21 @@ ACCOUNT = (
     (7, "server", "line 64/128 kbit/s on eth0 for 198.51.100.7 and 198.51.100.23", False),
     (41, "server", "taken back: line 64/128 kbit/s on eth0", True),
     (42, "server", "taken back: nftables table inet branchlab", True),
+)
+
+
+LAST = (
+    ("paused", RunPaused()),
+    ("lost", Noted(text="no answer for 30 s; looked for again", grade="warn", lost="server")),
+    (
+        "failed",
+        RunFinished(
+            at="2026-06-03T09:12:00+00:00",
+            outcome=Outcome.FAILED,
+            reason="proxy: the disk is full: 0 bytes are left in /var/cache/branchlab",
+            advice="Make room there, then repeat what is missing.",
+        ),
+    ),
 )
 
 
@@ -94,6 +109,7 @@ def everything(camera: Camera) -> None:
         folder = Path(name)
         _start(camera, folder)
         _wizard(camera, folder)
+    _many(camera)
     window.show_lab(HOSTS, (small(),), {"Small": 12})
     window._top.show_open(HOSTS.name, "minsk-office.toml")
     window.show_page(LAB)
@@ -106,6 +122,10 @@ def everything(camera: Camera) -> None:
 def _start(camera: Camera, folder: Path) -> None:
     window = camera.window
     page = window.start_page
+    camera.wait()  # for the list of profiles, which is read in a thread
+    for many in (0, 1, 12):
+        page.show_profiles(start_shown.profiles(folder, many))
+        camera.shoot(f"start-{many}-profiles")
     page.show_profiles(start_shown.profiles(folder))
     page.offer_recovered((Recovered(folder / "minsk.toml", "x", folder / "none.json"),))
     page.show_runs(start_shown.heads())
@@ -144,6 +164,26 @@ def _wizard(camera: Camera, folder: Path) -> None:
     camera.shoot_over("new-lab-name", dialog)
     dialog.show_step(SERVER)
     dialog.leave()
+
+
+def _many(camera: Camera) -> None:
+    """Twelve lines, long names and names in other scripts, ten clients."""
+    window = camera.window
+    with tempfile.TemporaryDirectory() as name:
+        profile = Path(name) / "a-profile-with-a-very-long-name-of-an-office-in-the-north-of-minsk.toml"
+        profile.write_text(start_shown.MANY, "utf-8")
+        window.open_profile(profile)
+        camera.wait()
+        window.show_page(EXPERIMENT)
+        camera.wait()
+        camera.shoot("experiment-many", 0.4)
+        window.experiment_page._scroll.verticalScrollBar().setValue(10_000)
+        camera.shoot("experiment-many-below", 0.3)
+        window.show_page(LAB)
+        camera.shoot("lab-many", 0.4)
+        window.document.take(None)
+        camera.wait()
+        recent.forget(profile)
 
 
 def _by_hand(camera: Camera) -> None:
@@ -210,16 +250,43 @@ def _asked(camera: Camera) -> None:
         )
     )
     camera.shoot("banner")
+    window._tell(
+        Trouble(
+            title="desk-3: the key of lab@198.51.100.23:22 is SHA256:xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx, and "
+            "known is ED25519 SHA256:7mQv0tXk3RzLb9YcWfJ2sHd8pN4uEoGa1VtKyM6xQiB: another machine may be answering",
+            text="On the host itself, `ssh-keygen -lf /etc/ssh/ssh_host_ed25519_key.pub` shows which is right. If the "
+            "host was set up anew, take the old line out (ssh-keygen -f /home/lab/.ssh/known_hosts -R "
+            "'198.51.100.23') and store the new one.",
+            tried="/home/lab/.ssh/known_hosts",
+        )
+    )
+    camera.shoot("key-changed")
     window._banner.hide()
 
 
 def _run(camera: Camera) -> None:
-    """The page Run before its first trial, and with the account of a made-up run."""
+    """The page Run before its first trial, paused, with a host lost, failed; and the account of a made-up run."""
     window = camera.window
+    window.show_page(RUN)
+    camera.shoot("run-none")
+    window.show_page(RESULTS)
+    camera.shoot("results-none")
+    window.show_page(RUN)
     window.show_page(RUN)
     window.run_page.look("Do we need the proxy?")
     camera.shoot("looking")
     window.run_page.looked()
+    for name, last in LAST:
+        live = Live()
+        for event in runner.run(experiment(name="网络实验 مقارنة الخطوط"), FakeTestbed(samples=3), Stop()):
+            live.apply(event)
+            if live.done >= 100 and event.kind == "trial-finished":
+                break
+        live.apply(last)
+        window.show_live(live)
+        window.run_page._pausing = live.paused
+        window.run_page.redraw()
+        camera.shoot(f"run-{name}", 0.4)
     live = Live()
     for event in runner.run(small(), FakeTestbed(), Stop()):
         live.apply(event)

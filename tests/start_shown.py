@@ -34,6 +34,50 @@ Host server.example.com
 Host *.example.com
     User lab
 """
+_CLIENTS = "".join(
+    f'''
+[hosts."{name}"]
+role = "client"
+ssh = "lab@{number}.office.example.com"
+'''
+    for number, name in enumerate(
+        ["desk-1", "a-desk-whose-name-is-longer-than-any-card-is-wide", *(f"desk-{n}" for n in range(3, 11))]
+    )
+)
+MANY = f"""\
+schema = 1
+name = "東京, מינסק: the lab of everybody who works there or did so once"
+
+[hosts.server]
+role = "server"
+ssh = "admin@tfs.example.com"
+services = "/srv/branchlab"
+root = "sudo"
+
+[hosts.proxy]
+role = "proxy"
+ssh = "proxy.office.example.com"
+root = "sudo"
+cache = {{ kind = "apache-disk", folder = "/var/cache/branchlab" }}
+url = "http://proxy.office.example.com:8081"
+{_CLIENTS}
+[[experiments]]
+name = "Do we need the proxy, or is a line that is twice as wide what all of us have waited for since 2008?"
+vcs = "subversion"
+repository = "http://{{server}}/svn/trunk"
+data = "2008"
+operations = ["get", "check-out", "undo", "check-in", "history", "diff"]
+lines = [
+    "64/128 kbit/s 40 ms", "128/256 kbit/s", "256/512 kbit/s 100 ms jitter 10 ms loss 1 %", "512/1024 kbit/s",
+    "1/2 Mbit/s", "2/4 Mbit/s", "4/8 Mbit/s", "8/16 Mbit/s", "16/32 Mbit/s",
+    "33.3/99.9 Mbit/s 333 ms queue 300 ms", "50/100 Mbit/s",
+    "as it is",
+]
+states = ["disabled", "0 %", "37.5 %", "90 %", "100 %"]
+attempts = 12
+warm_up = 2
+until = {{ within = "5 %", at_most = 20 }}
+"""
 GOOD = (
     Step(ANSWERS, "ok", "OpenSSH 9.2", port=22),
     Step(KEY, "ok", "accepted now, ED25519"),
@@ -95,10 +139,16 @@ def config(folder: Path) -> Path:
     return file
 
 
-def profiles(folder: Path) -> tuple[Recent, ...]:
-    """Two that are there and one that is gone."""
+def profiles(folder: Path, many: int | None = None) -> tuple[Recent, ...]:
+    """Two that are there and one that is gone; or so many that are there."""
     made = []
-    for name, hosts, experiments in (("Minsk office", 5, 2), ("Vienna", 3, 1), ("An old one", 4, 1)):
+    known = [("Minsk office", 5, 2), ("Vienna", 3, 1), ("An old one", 4, 1)]
+    if many is not None:
+        known = [
+            (f"{n}. 東京 office מינסק, with a name as long as names of offices are", 5, n)
+            for n in range(1, many + 1)
+        ]
+    for name, hosts, experiments in known:
         path = folder / f"{name.split()[0].lower()}.toml"
         if "old" not in name:
             path.write_text("schema = 1\n")

@@ -113,7 +113,8 @@ def test_fullness_gives_the_share_of_the_gain() -> None:
     run = timed({(SLOW, DISABLED): 5.0, (SLOW, EMPTY): 5.2, (SLOW, NINETY): 2.0, (SLOW, FULL): 1.0})
     found = findings(view_of(run))[4]
     assert found.headline == "75 %"
-    assert "With a cache 90 % full 75 % of what a full cache gains is there." in found.text
+    told = "With a cache 90 % full 75 % of what a full cache gains is there: Get takes 0:02.00 instead of 0:01.00."
+    assert found.text.startswith(told)
 
 
 def test_a_cache_that_is_partly_full_may_be_the_fastest() -> None:

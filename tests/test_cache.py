@@ -244,8 +244,10 @@ def store(folder: Path, name: str, url: str) -> Path:
     return place / f"{name[4:]}.header"
 
 
-@pytest.fixture
-def made(tmp_path: Path) -> Path:
+@pytest.fixture(params=["by descriptors", "by paths"])
+def made(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    if request.param == "by paths":  # as on Windows
+        monkeypatch.setattr(cache_folder, "by_descriptor", lambda: False)
     folder = tmp_path / "cache"
     folder.mkdir()
     for number in range(30):

@@ -12,7 +12,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from ssh_agents import cache_paths, protocol
+from ssh_agents import cache_folder, cache_paths, protocol
 from ssh_agents.protocol import Refused
 
 ENVIRONMENT = {
@@ -41,6 +41,8 @@ def folder() -> Iterator[Path]:
     "path",
     [
         "D:\\TfsCache", "d:\\Proxy\\Cache\\", "C:\\ProgramData\\p4p\\cache", "C:\\Users\\anna\\cache",
+        "C:\\Program Files\\Team Foundation Server\\Web Services\\VersionControlProxy\\Data",
+        "C:\\Program Files (x86)\\Microsoft Team Foundation Server\\Version Control Proxy\\_tfs_data",
         "D:\\Profiles\\bob", "D:\\Profiles\\anna\\Local\\cache", "C:\\inetpub\\cache",
     ],
 )  # fmt: skip
@@ -54,7 +56,9 @@ def test_what_can_be_a_cache_on_windows(path: str) -> None:
         "", "cache", "\\cache", "D:cache", "D:\\", "D:", "D:/cache", "\\\\server\\share\\cache", "\\\\?\\D:\\cache",
         "\\\\.\\D:\\cache", "D:\\a\\..\\b", "D:\\a\\.\\b", "D:\\a\\\\b", "D:\\cache:stream", "D:\\ca*he", "D:\\a\0b",
         "C:\\Windows", "c:\\windows\\Temp", "C:\\WINDOW~1\\x", "C:\\Windows.\\x", "C:\\Windows \\x",
-        "C:\\Program Files\\x", "C:\\PROGRA~2\\x", "C:\\Users", "C:\\Users\\anna", "C:\\Users\\anna\\AppData",
+        "C:\\Program Files\\x", "C:\\Program Files\\VersionControlProxy\\Data",
+        "C:\\Program Files\\TFS\\VersionControlProxy", "C:\\Windows\\TFS\\VersionControlProxy\\Data",
+        "C:\\PROGRA~2\\x", "C:\\Users", "C:\\Users\\anna", "C:\\Users\\anna\\AppData",
         "C:\\users\\anna\\appdata\\Local", "C:\\Users\\anna\\Documents", "C:\\Users\\anna\\.ssh\\x",
         "C:\\ProgramData", "C:\\ProgramData\\Microsoft\\x",
         "C:\\System Volume Information\\x", "C:\\$Recycle.Bin\\x", "E:\\WinNT\\x", "E:\\winnt", "C:\\Programme\\x",
@@ -65,10 +69,23 @@ def test_what_can_be_none_is_refused(path: str) -> None:
     assert cache_paths.guarded(path, ENVIRONMENT) != ""
 
 
-def walked(folder: Path) -> list[cache_paths.File]:
-    found: list[cache_paths.File] = []
-    cache_paths.walk(cache_paths.root(str(folder)), call(), found.append)
-    return found
+@pytest.fixture(autouse=True)
+def without_descriptors(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cache_folder, "by_descriptor", lambda: False)
+
+
+def walked(folder: Path) -> Iterator[tuple[cache_folder.Folder, str, str]]:
+    """Each plain file below the folder: what it is in, its name, its path from the root."""
+    found: list[tuple[cache_folder.Folder, str, str]] = []
+
+    def seen(inner: cache_folder.Folder, where: tuple[str, ...], names: list[str]) -> list[str]:
+        sizes = {name: cache_folder.size(inner, name) for name in names}
+        found.extend((inner, name, "/".join((*where, name))) for name in names if sizes[name] is not None)
+        return [name for name in names if sizes[name] is None]
+
+    with cache_folder.root({"folder": str(folder)}) as root:
+        cache_folder.walk(root, call(), seen, lambda where, name: None)
+    return iter(found)
 
 
 def test_plain_files_are_told_and_what_leads_away_is_passed_by(folder: Path) -> None:
@@ -81,10 +98,11 @@ def test_plain_files_are_told_and_what_leads_away_is_passed_by(folder: Path) -> 
     (cache / "two").write_bytes(b"12")
     (cache / "link").symlink_to(elsewhere / "in")
     (cache / "a" / "file").symlink_to(elsewhere / "in" / "theirs")
-    found = walked(cache)
-    assert [(one.where, one.name, one.length) for one in found] == [(("a", "b"), "one", 3), ((), "two", 2)]
-    assert all(cache_paths.deleted(one) for one in found)
-    assert not any(cache_paths.deleted(one) for one in found)
+    found = list(walked(cache))
+    assert sorted(path for _, _, path in found) == ["a/b/one", "two"]
+    assert [cache_folder.head(inner, name) for inner, name, _ in found] == [b"12", b"123"]
+    assert all(cache_folder.unlinked(inner, name) for inner, name, _ in found)
+    assert not any(cache_folder.unlinked(inner, name) for inner, name, _ in found)
     assert (elsewhere / "in" / "theirs").exists()
     shutil.rmtree(elsewhere)
 
@@ -96,7 +114,7 @@ def test_a_folder_that_is_exchanged_amid_it_is_never_followed(folder: Path, abov
     (folder / "else" / "inner" / "one").write_text("theirs")
     (folder / "cache" / "inner").mkdir(parents=True)
     (folder / "cache" / "inner" / "one").write_text("ours")
-    (file,) = walked(folder / "cache")
+    ((inner, name, _),) = walked(folder / "cache")
     if above:
         (folder / "cache").rename(folder / "was")
         (folder / "cache").symlink_to(folder / "else")
@@ -104,7 +122,9 @@ def test_a_folder_that_is_exchanged_amid_it_is_never_followed(folder: Path, abov
         (folder / "cache" / "inner").rename(folder / "was")
         (folder / "cache" / "inner").symlink_to(folder / "else" / "inner")
     with pytest.raises(Refused, match="was exchanged for something else"):
-        cache_paths.deleted(file)
+        cache_folder.unlinked(inner, name)
+    with pytest.raises(Refused, match="was exchanged for something else"):
+        cache_folder.names(inner)
     assert (folder / "else" / "inner" / "one").read_text() == "theirs"
 
 
@@ -112,11 +132,26 @@ def test_a_file_that_became_a_link_is_left(folder: Path) -> None:
     (folder / "theirs").write_text("x")
     (folder / "cache").mkdir()
     (folder / "cache" / "one").write_text("ours")
-    (file,) = walked(folder / "cache")
+    ((inner, name, _),) = walked(folder / "cache")
     (folder / "cache" / "one").unlink()
     (folder / "cache" / "one").symlink_to(folder / "theirs")
-    assert not cache_paths.deleted(file)
+    assert not cache_folder.unlinked(inner, name)
+    assert cache_folder.head(inner, name) == b""
     assert (folder / "theirs").exists()
+
+
+def test_a_folder_is_removed_empty_and_through_no_link(folder: Path) -> None:
+    (folder / "cache" / "empty").mkdir(parents=True)
+    (folder / "theirs").mkdir()
+    (folder / "cache" / "link").symlink_to(folder / "theirs")
+    with cache_folder.root({"folder": str(folder / "cache")}) as root:
+        cache_folder.removed(root, "empty")
+        with pytest.raises(NotADirectoryError):
+            cache_folder.removed(root, "link")
+        with pytest.raises(FileNotFoundError):
+            cache_folder.removed(root, "empty")
+    assert (folder / "theirs").is_dir()
+    assert not (folder / "cache" / "empty").exists()
 
 
 def test_a_reparse_point_leads_away_whatever_else_it_is() -> None:
@@ -137,4 +172,4 @@ def test_roots_that_are_none_are_refused(folder: Path) -> None:
         ("none", "there is no such folder"), ("home", "so it is a home folder"), ("real/../real", "absolute path"),
     ):  # fmt: skip
         with pytest.raises(Refused, match=why):
-            cache_paths.root(f"{folder}/{name}")
+            cache_folder.root({"folder": f"{folder}/{name}"}).__enter__()

@@ -146,6 +146,7 @@ def test_a_failed_run_says_why(made: Made, qtbot: QtBot) -> None:
 def test_the_sign_goes_once_the_window_is_looked_at(made: Made, qtbot: QtBot) -> None:
     fake = FakeDesktop()
     window = made(desktop=fake.desktop())
+    qtbot.waitUntil(window.isActiveWindow, timeout=FOREVER_MS)  # else it may become so only after the end
     with qtbot.waitSignal(window.finished, timeout=FOREVER_MS):
         window.start_run(small())
     assert fake.icon.isVisible()

@@ -507,10 +507,11 @@ def test_each_item_of_the_picture_is_reached_by_keys_and_enter_goes_beside_it(
     page.picture.setFocus()
     seen = []
     for _ in range(4):
-        qtbot.keyClick(page.picture, Qt.Key.Key_Down)
-        seen.append(page.inspector._selected)
+        qtbot.keyClick(page.picture, Qt.Key.Key_Tab)
+        seen.append(page.picture.current)
     assert seen == ["client", "proxy", "server", THE_LINE]
     qtbot.keyClick(page.picture, Qt.Key.Key_Return)
+    assert page.inspector.selected == THE_LINE
     assert page.inspector.isAncestorOf(QApplication.focusWidget())
 
 

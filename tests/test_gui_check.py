@@ -144,7 +144,9 @@ def test_check_is_told_host_by_host_and_holds_nothing_up(made: Made, qtbot: QtBo
 def test_cards_list_bar_and_navigation_carry_the_worst_sign(made: Made, qtbot: QtBot) -> None:
     window = made(checking=FakeCheck(some()), signing=nobody_asks, own=lambda lab: False)
     found = checked(qtbot, window)
-    signs = {card.host.name: (card.host.sign, card.host.word) for card in window.lab_page.picture._cards}
+    signs = {
+        card.host.name: (card.host.sign, card.host.word) for card in window.lab_page.picture._cards.values()
+    }
     assert signs == {
         "client": ("ok", "ready"),
         "proxy": ("warn", "2 warnings"),
@@ -224,8 +226,9 @@ def test_keys_alone_check_choose_and_copy(made: Made, qtbot: QtBot) -> None:
     with qtbot.waitSignal(window.deeds.checking.done, timeout=FOREVER_MS):
         key(qtbot, window, Qt.Key.Key_F5)
     window.lab_page.picture.setFocus(Qt.FocusReason.ShortcutFocusReason)
-    for _ in range(3):  # client, proxy, server
-        key(qtbot, window, Qt.Key.Key_Down)
+    for _ in range(2):  # from the client to the proxy, to the server
+        key(qtbot, window, Qt.Key.Key_Tab)
+    key(qtbot, window, Qt.Key.Key_Return)
     QApplication.processEvents()
     for _ in range(40):
         key(qtbot, window, Qt.Key.Key_Tab)

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from experiment_shown import OFFICE, Shown, settle, shown
 from PySide6.QtCore import QPoint, QPointF, Qt
-from PySide6.QtGui import QGuiApplication, QKeySequence, QShortcut
+from PySide6.QtGui import QAction, QGuiApplication, QKeySequence, QShortcut
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QAbstractButton, QApplication, QLineEdit, QWidget
 from pytestqt.qtbot import QtBot
@@ -520,6 +520,30 @@ def test_experiments_are_duplicated_renamed_chosen_and_removed(opened: Open) -> 
     page.add()
     assert page.trials == 2 * 2 * 4 * 4
     assert page.head.title.text() == "New experiment"
+
+
+def test_experiments_are_put_in_order_by_the_menu_with_their_comments(opened: Open) -> None:
+    head = '[[experiments]]\nname = "Quick look"'
+    text = OFFICE.replace(head, f"# the short one\n{head}")
+    assert text != OFFICE
+    window = opened(text)
+    page = window.page
+
+    def entries() -> dict[str, QAction]:
+        press(page.others)
+        page.menu.hide()
+        return {action.text(): action for action in page.menu.actions()}
+
+    assert not entries()["Move up"].isEnabled()
+    entries()["Move down"].trigger()
+    assert [table["name"] for table in tables(window)] == ["Quick look", "Do we need the proxy?"]
+    assert page.head.title.text() == "Do we need the proxy?"
+    assert not entries()["Move down"].isEnabled()
+    assert window.document.draft is not None
+    assert f"# the short one\n{head}" in window.document.draft.text
+    window.document.undo()
+    assert window.document.draft.text == text
+    assert page.head.title.text() == "Do we need the proxy?"
 
 
 def test_undo_of_a_copy_shows_what_was_copied(opened: Open) -> None:

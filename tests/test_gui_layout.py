@@ -9,9 +9,11 @@ from pathlib import Path
 os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
 
 import pytest
+import start_shown
+import walked
 from fake_testbed import FakeTestbed, experiment, small
-from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QApplication, QPushButton, QStyle, QStyleOptionComboBox, QWidget
+from PySide6.QtCore import QPoint, Qt
+from PySide6.QtWidgets import QApplication, QLineEdit, QPushButton, QStyle, QStyleOptionComboBox, QWidget
 from pytestqt.qtbot import QtBot
 from test_gui_window import FOREVER_MS, made, ran, started
 
@@ -19,7 +21,9 @@ from gui.actions import Action, found
 from gui.asking import CloseDialog
 from gui.doable import doable
 from gui.main_window import MainWindow
-from gui.telling import LAB, RESULTS, RUN, START
+from gui.results import answers
+from gui.results.table import HEADER, ROW
+from gui.telling import EXPERIMENT, LAB, RESULTS, RUN, START
 from gui.theme import icons, marks
 from gui.widgets.basic import Choice, Label
 from gui.widgets.frame import FocusRing
@@ -63,22 +67,142 @@ def busy(until: int = 40) -> Live:
 
 
 @pytest.mark.parametrize("size", [(1440, 900), (1280, 720)])
-@pytest.mark.parametrize("rests", [False, True])
-def test_answers_are_never_cut(made: Made, qtbot: QtBot, size: tuple[int, int], rests: bool) -> None:
+def test_answers_are_never_cut_and_all_of_one_is_unfolded_below(
+    made: Made, qtbot: QtBot, size: tuple[int, int]
+) -> None:
     window = made()
     ran(qtbot, window, experiment(lines=DELAYED, attempts=2))
     shown(window, RESULTS, size)
-    for card in window.results_page.answers._cards:
-        if rests:
-            card._basis.click()
-    shown(window, RESULTS)
-    cut = [
+    page = window.results_page
+    assert not cut_labels(page.answers)
+    assert page.summary is not None
+    for card, finding in zip(page.answers._cards, page.summary.findings, strict=True):
+        if card.all.isVisible():
+            card.all.click()
+            shown(window, RESULTS)
+            told = [label.text() for label in page.answers.whole.findChildren(Label)]
+            assert {answers.whole(one.text) for one in finding.sentences} <= set(told)
+            assert not cut_labels(page.answers)
+    page.answers.whole.close.click()
+    assert not page.answers.whole.isVisible()
+    assert not any(card.all.isChecked() for card in page.answers._cards)
+
+
+def cut_labels(root: QWidget) -> list[tuple[str, int, int]]:
+    return [
         (label.text(), label.height(), label.heightForWidth(label.width()))
-        for card in window.results_page.answers._cards
-        for label in card.findChildren(Label)
-        if label.wordWrap() and label.height() < label.heightForWidth(label.width())
+        for label in root.findChildren(Label)
+        if label.isVisible() and label.wordWrap() and label.height() < label.heightForWidth(label.width())
     ]
-    assert not cut
+
+
+def test_in_the_smallest_window_table_and_chart_are_seen_below_the_answers(made: Made, qtbot: QtBot) -> None:
+    window = made()
+    ran(qtbot, window, experiment(lines=DELAYED, attempts=2))
+    shown(window, RESULTS, (1280, 720))
+    page = window.results_page
+    below = page._table_card.mapTo(page, QPoint(0, 0)).y()
+    assert page.height() - below >= 4 * ROW + HEADER + 40, "title, head and the first lines"
+
+
+def test_the_sentence_of_the_whole_stands_over_the_answers(made: Made, qtbot: QtBot) -> None:
+    window = made()
+    ran(qtbot, window, experiment(lines=DELAYED, attempts=4))
+    shown(window, RESULTS, (1280, 720))
+    page = window.results_page
+    assert page.summary is not None
+    assert page.summary.choice is not None
+    assert page._money_question.isVisible()
+    assert page._money_question.text().startswith("Proxy or wider line")
+    assert page._money_question.toolTip() == answers.whole(page.summary.choice.text)
+    assert not cut_labels(page)
+
+
+@pytest.mark.parametrize("size", [(1440, 900), (1280, 720)])
+def test_twelve_lines_many_attempts_and_long_names_are_not_cut(
+    made: Made, qtbot: QtBot, tmp_path: Path, size: tuple[int, int]
+) -> None:
+    window = made()
+    profile = tmp_path / ("long-" * 20 + "name.toml")
+    profile.write_text(start_shown.MANY, "utf-8")
+    window.open_profile(profile)
+    qtbot.waitUntil(lambda: window.document.profile is not None and not window._jobs, timeout=FOREVER_MS)
+    shown(window, EXPERIMENT, size)
+    area = window.experiment_page._scroll
+    body = area.widget()
+    assert body is not None
+    assert body.width() <= area.viewport().width(), "what is right of that is cut"
+    assert not walked.cut(window.experiment_page)
+    shown(window, LAB)
+    assert not walked.cut(window.lab_page)
+    window.document.take(None)
+
+
+def test_traffic_now_is_shown_while_there_is_a_now(made: Made, qtbot: QtBot) -> None:
+    window = made()
+    window.show_live(busy())
+    shown(window, RUN, (1280, 720))
+    assert window.run_page.traffic.isVisible()
+    ran(qtbot, window, small())
+    shown(window, RUN)
+    assert not window.run_page.traffic.isVisible()
+    assert window.run_page.strips.width() > 1000
+
+
+def test_prices_and_people_change_what_a_month_means(made: Made, qtbot: QtBot) -> None:
+    window = made()
+    ran(qtbot, window, experiment(lines=DELAYED[:2], attempts=4))
+    shown(window, RESULTS, (1280, 720))
+    money = window.results_page.money
+    before = money.found
+    assert before is not None
+    type_into(qtbot, money.people.field, "20")
+    assert money.found is not None
+    assert money.found.options[0].time_s == pytest.approx(2 * (before.options[0].time_s or 0))
+    window.results_page._tab(window.results_page._tab_names.index("check-out"))
+    assert money.often.field.accessibleName() == "Check-Out, a day each"
+    qtbot.mouseClick(money.prices_button, Qt.MouseButton.LeftButton)
+    fields = {field.accessibleName(): field for field in money._prices.findChildren(QLineEdit)}
+    assert set(fields) >= {"Hour of waiting", "Proxy, a month"}
+    type_into(qtbot, fields["Hour of waiting"], "1,024")
+    assert fields["Hour of waiting"].property("wrong") is True
+    assert any("1,024 or 1.024? Write 1024." in label.text() for label in money.findChildren(Label))
+    for name, text in zip(fields, ("40,5", "100", "30", "60"), strict=True):
+        type_into(qtbot, fields[name], text)
+    assert money.found.cheapest is not None
+    assert "EUR" in money.copied()
+    assert money._answer.text().startswith("Cheapest: ")
+    shown(window, RESULTS)
+    assert not walked.cut(money)
+
+
+def type_into(qtbot: QtBot, field: QLineEdit, text: str) -> None:
+    field.setFocus()
+    field.selectAll()
+    qtbot.keyClicks(field, text)
+    qtbot.keyClick(field, Qt.Key.Key_Return)
+
+
+def test_published_figures_say_that_they_are_and_what_each_line_means_in_a_month(
+    made: Made, qtbot: QtBot
+) -> None:
+    window = made()
+    window.starting.show_published("published-2008")
+    page = window.results_page
+    qtbot.waitUntil(lambda: page.summary is not None, timeout=60_000)
+    for size in ((1280, 720), (1440, 900)):
+        shown(window, RESULTS, size)
+        assert not page._scroll.horizontalScrollBar().isVisible()
+        assert not cut_labels(page)
+    assert page._proven.label.text() == "published figures, not measured here"
+    assert not page._lines.isVisible()
+    assert not page._bars_card.isVisible()
+    assert page.money.isVisible()
+    heads, first, *rest = (row.split("\t") for row in page.money.copied().split("\n"))
+    assert heads == ["upload/download", "no proxy", "full cache", "proxy saves", "saves from"]
+    assert first[0].startswith("64/128")
+    assert len(rest) == 5
+    assert all(len(row) == 5 for row in rest)
 
 
 @pytest.mark.parametrize("size", [(1440, 900), (1280, 720)])
@@ -92,7 +216,7 @@ def test_results_are_as_wide_as_their_window_and_aligned(
     page = window.results_page
     assert not page._scroll.horizontalScrollBar().isVisible()
     assert page._table_card.width() == page._bars_card.width()
-    assert page._chart_card.x() == page._lines.x()
+    assert page._chart_card.x() == page.money.x()
     assert page._about.width() < page._about.fontMetrics().horizontalAdvance(page._about.text())
 
 
@@ -313,6 +437,8 @@ def test_ctrl_k_finds_and_does(made: Made, qtbot: QtBot) -> None:
     assert QApplication.focusWidget() is field
     qtbot.keyClicks(field, "diff")
     assert [window.keys.actions.list.item(n).text() for n in (0, 1)] == ["Results", "Figures of Diff"]
+    card = window.keys.actions._card
+    assert card.height() == card.layout().totalSizeHint().height(), "as high as what was found"
     qtbot.keyClick(field, Qt.Key.Key_Return)
     assert not window.keys.actions.isVisible()
     assert window._page == RESULTS

@@ -12,7 +12,8 @@ os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
 import pytest
 import sshd
 import start_shown
-from PySide6.QtCore import QPoint, Qt
+from PySide6.QtCore import QMimeData, QPoint, Qt, QUrl
+from PySide6.QtGui import QDragEnterEvent, QDropEvent
 from PySide6.QtWidgets import QApplication, QFileDialog, QLineEdit, QWidget
 from pytestqt.qtbot import QtBot
 from start_shown import AWAY, LOOKING, PASSWORD, UNKNOWN, Meetings
@@ -21,12 +22,22 @@ from gui.document import Document
 from gui.doors import Doors
 from gui.host_key import HostKeyDialog
 from gui.new_lab.candidate import PAUSE_MS
-from gui.new_lab.wizard import CLIENTS, NAME, PROXY, SERVER, Made, NewLabDialog, NewLabWizard, taken
+from gui.new_lab.wizard import (
+    CLIENTS,
+    NAME,
+    PROXY,
+    ROUTER,
+    SERVER,
+    Made,
+    NewLabDialog,
+    NewLabWizard,
+    taken,
+)
 from gui.password import PasswordDialog
 from gui.theme import marks, sheet
 from gui.theme.look import Look
 from gui.widgets.basic import Button
-from lab import embedded, profile
+from lab import embedded, new_lab, profile
 from lab.credentials import Kind, Passwords
 from lab.errors import BadInput
 from lab.model import Host, Role
@@ -242,6 +253,80 @@ def test_a_lab_from_nothing_to_its_file_by_mouse_and_keys(
     assert wizard.dialog is None
     wizard.open()
     assert not dialog_of(wizard).server.entered
+
+
+def test_a_router_of_ours_between_has_a_step_of_its_own(opened: Opened, qtbot: QtBot) -> None:
+    dialog = dialog_of(opened())
+    assert not dialog.steps.buttons[ROUTER].isVisible()
+    assert "step 3" in dialog.steps.buttons[CLIENTS].accessibleName()
+    typed(qtbot, dialog.pages[SERVER].form.name.line, "server")
+    qtbot.mouseClick(dialog.pages[SERVER].router, Qt.MouseButton.LeftButton, pos=QPoint(9, 9))
+    assert dialog.steps.buttons[ROUTER].isVisible()
+    assert "step 4" in dialog.steps.buttons[CLIENTS].accessibleName()
+    pressed(qtbot, dialog.next)
+    pressed(qtbot, dialog.skip)
+    assert dialog.step == ROUTER
+    assert dialog.next.word == "Next: clients"
+    typed(qtbot, dialog.pages[ROUTER].form.name.line, "gate.office.example.com")
+    qtbot.waitUntil(lambda: dialog.router.sign == marks.OK, timeout=FOREVER_MS)
+    pressed(qtbot, dialog.next)
+    typed(qtbot, dialog.pages[CLIENTS].form.name.line, "desk")
+    pressed(qtbot, dialog.next)
+    looked = profile.looked_at(new_lab.text(dialog.lab), Path("x"))
+    assert looked.profile is not None
+    assert [host.role.value for host in looked.profile.lab.hosts] == ["server", "router", "client"]
+    assert looked.profile.lab.place == "router"
+    dialog.show_step(SERVER)
+    qtbot.mouseClick(dialog.pages[SERVER].router, Qt.MouseButton.LeftButton, pos=QPoint(9, 9))
+    assert [host.role.value for host in dialog.lab.hosts] == ["server", "client"]
+    pressed(qtbot, dialog.next)
+    pressed(qtbot, dialog.skip)
+    assert dialog.step == CLIENTS
+    pressed(qtbot, dialog.back)
+    assert dialog.step == PROXY
+
+
+SSH_CONFIG = """\
+Host server-9
+  HostName far.example.com
+  User admin
+  Port 2222
+  ProxyJump gate.example.com
+Host *.example.com
+  User nobody
+Host desk-9
+"""
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "entered"),
+    [
+        ("config", SSH_CONFIG, ("far.example.com", "admin", "2222", "gate.example.com")),
+        (
+            "hosts.ini",
+            "[far]\nserver-9 ansible_host=far.example.com ansible_user=admin\n",
+            ("far.example.com", "admin", "", ""),
+        ),
+    ],
+)
+def test_a_file_let_go_over_the_dialog_offers_its_hosts(
+    opened: Opened, qtbot: QtBot, tmp_path: Path, name: str, text: str, entered: tuple[str, ...]
+) -> None:
+    dialog = dialog_of(opened())
+    file = tmp_path / name
+    file.write_text(text)
+    data = QMimeData()
+    data.setUrls([QUrl.fromLocalFile(str(file))])
+    copy, left = Qt.DropAction.CopyAction, Qt.MouseButton.LeftButton
+    entering = QDragEnterEvent(QPoint(9, 9), copy, data, left, Qt.KeyboardModifier.NoModifier)
+    QApplication.sendEvent(dialog, entering)
+    assert entering.isAccepted()
+    assert not dialog.pages[SERVER].form.name.line.acceptDrops()
+    QApplication.sendEvent(dialog, QDropEvent(QPoint(9, 9), copy, data, left, Qt.KeyboardModifier.NoModifier))
+    assert name in dialog.choices.note.text()
+    chosen(qtbot, dialog, "server-9")
+    form = dialog.pages[SERVER].form
+    assert tuple(field.line.text() for field in (form.name, form.user, form.port, form.jump)) == entered
 
 
 def test_opened_without_saving_it_is_a_document_without_a_file(

@@ -131,10 +131,14 @@ def test_lanes_show_small_uploads_and_cut_what_exceeds() -> None:
 
 @pytest.mark.parametrize("clients", [1, 3, 7, 25])
 @pytest.mark.parametrize("size", [(890, 680), (840, 500)])
-def test_the_picture_keeps_hosts_apart(clients: int, size: tuple[int, int]) -> None:
-    placed = places(*size, clients, proxy=True, server=True)
-    assert len(placed.clients) + placed.left_out == clients
-    boxes = [*placed.clients, placed.proxy, placed.server]
+@pytest.mark.parametrize("router", [False, True])
+def test_the_picture_keeps_hosts_apart(clients: int, size: tuple[int, int], router: bool) -> None:
+    placed = places(*size, clients, proxy=True, server=True, router=router, add=True)
+    assert len(placed.clients) == clients
+    if size[1] > 600 or clients < 25:  # the others scroll a little
+        assert placed.area.height() == size[1]
+    between = [placed.router_card] if router else []
+    boxes = [*placed.clients, placed.add, placed.proxy, *between, placed.server]
     for number, one in enumerate(boxes):
         assert one is not None
         home = placed.far if one is placed.server else placed.office

@@ -154,6 +154,12 @@ def test_of_a_line_nothing_is_known_while_a_host_is_lost(made: Made, qtbot: QtBo
     window.story.happened(Noted(text="proxy: silent for 30 s", grade="trouble", lost="proxy"))
     qtbot.waitUntil(lambda: window.lab_page.shown.line.sign == marks.UNKNOWN, timeout=FOREVER_MS)
     assert window.lab_page.shown.line.word == "not known: a host is lost"
+    page = window.run_page
+    window.show_page(RUN)
+    qtbot.waitUntil(window._banner.isVisible, timeout=FOREVER_MS)
+    # The banner takes what it needs and no more; nothing is left empty between matrix and plots.
+    qtbot.waitUntil(lambda: page.head.height() == page.head.needed(), timeout=FOREVER_MS)
+    qtbot.waitUntil(lambda: page._plots.y() - page._card.geometry().bottom() < 16, timeout=FOREVER_MS)
     gate.set()
 
 

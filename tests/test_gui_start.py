@@ -59,6 +59,24 @@ def pressed(qtbot: QtBot, widget: QWidget) -> None:
 # Start ----------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize(("many", "listed", "hint"), [(0, 0, ""), (1, 1, "Ctrl 1"), (12, 9, "Ctrl 1 … 9")])
+def test_as_many_recent_profiles_as_have_keys(
+    page: StartPage, tmp_path: Path, many: int, listed: int, hint: str
+) -> None:
+    page.show_profiles(start_shown.profiles(tmp_path, many))
+    assert len(page.profiles()) == listed
+    assert page._recent_card._hint.text() == hint
+    assert page.another.accessibleName() == ("Open another profile" if many else "Open a profile")
+
+
+def test_in_the_smallest_window_the_lists_are_seen_without_scrolling(page: StartPage, tmp_path: Path) -> None:
+    page.show_profiles(start_shown.profiles(tmp_path, 3))
+    page.resize(1280, 672)
+    QApplication.processEvents()
+    last = page.published_entries[-1]
+    assert last.mapTo(page, last.rect().bottomLeft()).y() <= page.height()
+
+
 def test_its_cards_ask_for_what_they_name(page: StartPage, qtbot: QtBot) -> None:
     buttons = {button.accessibleName(): button for button in page.findChildren(Button)}
     for name, signal in (("New lab", page.new_lab), ("Open a run", page.run), ("Make the hosts", page.made)):

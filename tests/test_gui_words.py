@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
+import os
+
+os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
+
 import pytest
+from PySide6.QtGui import QFontMetrics, QTextLayout
 
 from gui import words
-from gui.results.answers import brief
+from gui.app import application_made
+from gui.results.answers import brief, whole
+from gui.theme.look import Look
 from lab.axis import log_ticks, ticks, time_label, time_ticks
 from lab.model import AS_IT_IS, Line, ProxyState
 
@@ -115,7 +122,24 @@ def test_axis_times() -> None:
 
 def test_an_answer_without_what_it_rests_on() -> None:
     text = "Get takes 402 ms on 512/1024 kbit/s (medians of 3 kept attempts, ranges 1–2). So 97 % (3 of 4)."
-    assert brief(text) == f"Get takes 402{NB}ms on 512/1024{NB}kbit/\N{WORD JOINER}s. So 97{NB}% (3 of 4)."
+    glue = "\N{ZERO WIDTH NO-BREAK SPACE}"
+    told = f"Get takes 402{NB}ms on 512/1024{NB}kbit/{glue}s. So 97{NB}% (3 of 4)."
+    assert brief(text) == told
+    assert whole("Undo Check-Out") == f"Undo Check-{glue}Out"
+
+
+def test_what_keeps_figures_together_leaves_lines_as_high_as_they_are() -> None:
+    application_made([])
+    look = Look("light")
+    high = [QFontMetrics(look.font(12)).lineSpacing()]
+    for text in ("512/1024 kbit/s", "Check-Out and Check-In", "90 %"):
+        layout = QTextLayout(whole(text), look.font(12))
+        layout.beginLayout()
+        row = layout.createLine()
+        row.setLineWidth(1000)
+        high.append(round(row.height()))
+        layout.endLayout()
+    assert len(set(high)) == 1, "a sign from another font makes lines of other heights"
 
 
 def test_when() -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from lab import design, new_lab, profile
+from lab import design, new_lab, profile, profile_tables
 from lab.model import Role
 from lab.new_lab import Caching, Entry, NewLab
 
@@ -130,3 +130,14 @@ def test_what_its_file_may_be_called() -> None:
 
 def test_what_is_missing_is_told() -> None:
     assert [problem.text for problem in new_lab.problems(NewLab(name="x", hosts=(SERVER,)))]
+
+
+@pytest.mark.parametrize("role", list(Role))
+def test_a_host_that_is_added_leaves_a_profile_right(role: Role) -> None:
+    hosts = tuple(entry for entry in (SERVER, PROXY, DESK) if entry.role is not role or role is Role.CLIENT)
+    text = new_lab.text(NewLab(name="Minsk", hosts=hosts))
+    block = profile_tables.host_table("one-more", new_lab.added(role, "one-more"))
+    looked = profile.looked_at(profile_tables.with_host(text, block), Path("x"))
+    assert looked.problems == ()
+    assert looked.profile is not None
+    assert "one-more" in [host.name for host in looked.profile.lab.having(role)]

@@ -188,6 +188,15 @@ def test_requirements_name_packages_ports_rights_and_files(user: users.User) -> 
     assert "/var/cache/branchlab-test/cache" in at_proxy
     assert f"{user.cache}/agent-DIGEST.py: the agent, kept for the next time (there now)" in at_desk
     assert "/run/branchlab" not in at_desk.replace("/tmp/branchlab", "")
+    uid = user.run("id", "-u").stdout.strip()
+    assert f"/branchlab-run-{uid}: leases" in at_desk
+    assert f"/branchlab-{uid}: scratch folders" in at_desk
+    assert "taken-back.jsonl-…, what this host took back" in at_desk
+    assert "/run/branchlab: leases" in at_server
+    assert "taken-back.jsonl-…" in at_server
+    assert "/var/lib/branchlab/made" in at_server
+    assert "until branchlab forget" not in at_server
+    assert "the cache's until branchlab forget" in at_proxy
 
 
 def test_other_systems_get_plain_names() -> None:

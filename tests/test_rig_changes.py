@@ -49,7 +49,7 @@ def test_every_change_has_its_end_and_says_how_long_it_can_stay() -> None:
     server = rows("server", text)
     assert server[0][0].startswith("the line towards 198.51.100.2, 198.51.100.11, 2001:db8::11 limited")
     assert "512/1024 kbit/s" in server[0][0]
-    assert all(row[2] == f"{LEASE_S + 5:.0f} s" for row in server[:-1])
+    assert all(row[2] == f"{LEASE_S + 5:.0f} s" for row in server[:-2])
     assert "/srv/lab/svn-server" in server[1][0]
     assert any("/var/cache/lab" in row[0] for row in rows("proxy", text))
     assert not any("nftables" in row[0] for row in rows("desk", text))  # nothing is done there as root
@@ -93,6 +93,20 @@ def test_folders_of_services_are_named_with_what_is_made_and_opened_on_the_way()
     )
     own = page(replace(LAB, hosts=(SERVER, replace(PROXY, services=None), LAB.hosts[2])))
     assert not any("0710" in row[0] for row in rows("proxy", own))
+
+
+def test_every_file_that_stays_is_named() -> None:
+    text = page()
+    for host, places in {"server": ["/run/branchlab", "/var/lib/branchlab/made"], "desk": []}.items():
+        told = [row for row in rows(host, text) if "leases" in row[0]]
+        assert [("taken-back.jsonl" in row[1], "branchlab revert" in row[2]) for row in told] == [
+            (True, True)
+        ]
+        assert "branchlab-run-UID" in told[0][0]
+        for place in places:
+            assert place in of(host, text)
+    assert "/run/branchlab" not in of("desk", text)
+    assert "`branchlab-UID`" in of("desk", text)
 
 
 def test_what_is_not_done_is_not_on_the_page() -> None:

@@ -398,3 +398,12 @@ def test_check_tells_of_a_server_that_listens_where_ours_would(lab: Embedded) ->
     finally:
         real_runs.kill(n for n, line in real_runs.inhabitants(lab.folder).items() if "dualstack_ipv6" in line)
     assert [(one.host, one.ok, "port 80" in one.text) for one in found] == [("server", False, True)]
+
+
+def test_where_loss_is_made_is_told_unless_it_is_on_the_way() -> None:
+    """Field fault: loss on the sender's own egress is hidden by local TCP; where it is made matters."""
+    lossy, sound = (Line(upload_bps=10**6, download_bps=10**6, loss=loss) for loss in (0.1, 0.0))
+    (told,) = checking.loss_placed([sound, lossy], "server", "depot")
+    assert (told.host, told.ok, "router" in told.advice) == ("depot", True, True)
+    assert list(checking.loss_placed([lossy], "router", "depot")) == []
+    assert list(checking.loss_placed([sound], "server", "depot")) == []

@@ -19,7 +19,7 @@ import two_apaches
 from own_repository import PORT, Repository
 from real_runs import EMPTY, FULL, Hosts, Ran, experiment
 
-from lab import embedded, runner, vcs
+from lab import design, embedded, runner, vcs
 from lab.analysis.summary import summarised
 from lab.cli import scratch_places, story
 from lab.embedded import Embedded
@@ -212,24 +212,35 @@ def _marked_by_hand(repository: Repository) -> None:
     subprocess.run([*mark, f"{url}/branchlab-scratch"], check=True, capture_output=True)
 
 
-def test_a_server_on_which_nobody_can_lock_is_found_out_before_any_trial(lab: Embedded) -> None:
-    with own_repository.served(lab, password="never", port=PORT + 1) as free:
+@pytest.mark.parametrize("how", ["nobody has a name", "not authorized", "a hook"])
+def test_a_server_on_which_nobody_can_lock_is_found_out_before_any_trial(lab: Embedded, how: str) -> None:
+    """And before any revision, unless a hook forbids it: it may have another word for files than for the place."""
+    nameless = "never" if how == "nobody has a name" else ""
+    deny = "<Location /svn>\n<Limit LOCK>\nRequire all denied\n</Limit>\n</Location>"
+    with own_repository.served(lab, password=nameless, port=PORT + 1) as free:
         url = f"http://{{server}}:{PORT + 1}/svn"
         wanted = own(repository=f"{url}/trunk", scratch=f"{url}/branchlab-scratch")
         scratch.make(lab.lab, wanted, DRIVER)
+        if how == "a hook":
+            hook = free.folder / "hooks" / "pre-lock"
+            hook.write_text("#!/bin/sh\nexit 1\n")
+            hook.chmod(0o755)
         newest = free.newest()
-        *seen, last = runner.run(wanted, Machines(lab.lab), Stop())
+        with configured(free, deny if how == "not authorized" else ""):
+            *seen, last = runner.run(design.rehearsal(wanted), Machines(lab.lab), Stop())
         assert isinstance(last, RunFinished)
         assert "locks no file in the scratch place" in last.reason, last
         assert "only locks for users who have a name" in last.advice
         assert not [event for event in seen if isinstance(event, CommandStarted)]
-        assert free.newest() == newest + 4
-        committed = own(
-            repository=f"{url}/trunk", scratch=f"{url}/branchlab-scratch", operations=("check-in",)
-        )
-        *_, last = runner.run(committed, Machines(lab.lab), Stop())
-        assert isinstance(last, RunFinished)
-        assert last.outcome is Outcome.DONE
+        assert free.newest() == newest + (4 if how == "a hook" else 0)
+        assert not free.locks()
+        if nameless:
+            committed = own(
+                repository=f"{url}/trunk", scratch=f"{url}/branchlab-scratch", operations=("check-in",)
+            )
+            *_, last = runner.run(committed, Machines(lab.lab), Stop())
+            assert isinstance(last, RunFinished)
+            assert last.outcome is Outcome.DONE
 
 
 # What a server does that nobody expects

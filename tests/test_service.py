@@ -385,6 +385,32 @@ def test_the_proxy_serves_whom_it_was_told_and_from_its_cache(both: Services) ->
 
 @needs_apache
 @lab
+def test_a_commit_is_seen_through_a_full_cache(both: Services, tmp_path: Path) -> None:
+    """Field fault: a cache serves stale refs. The newest revision is the newest, and the rest comes from the cache."""
+    through = [
+        f"--config-option=servers:global:http-proxy-host={PROXY}",
+        f"--config-option=servers:global:http-proxy-port={both.proxy_port}",
+        "--config-option=servers:global:http-bulk-updates=no",
+    ]
+
+    def svn(*words: str) -> str:
+        argv = ["svn", *words, "--non-interactive", "--config-dir", str(tmp_path / "config")]
+        return subprocess.run(argv, check=True, capture_output=True, text=True).stdout
+
+    name = QUICK.locks()[0]
+    svn("checkout", "-q", f"{both.root}/trunk", str(tmp_path / "first"), *through)
+    both.counts()
+    (tmp_path / "first" / name).write_text("what was committed since\n")
+    svn("commit", "-q", "-m", "since", str(tmp_path / "first"))
+    svn("checkout", "-q", f"{both.root}/trunk", str(tmp_path / "second"), *through)
+    assert (tmp_path / "second" / name).read_text() == "what was committed since\n"
+    revisions = [svn("info", "--show-item", "revision", str(tmp_path / one)) for one in ("first", "second")]
+    assert int(revisions[1]) == int(revisions[0]) + 1
+    assert both.counts()[1]["hits"] > 0  # all else came from the cache: it was full
+
+
+@needs_apache
+@lab
 def test_a_second_service_in_the_folder_or_on_the_port_is_refused(both: Services) -> None:
     args = proxy_args(both.folder, folder=str(both.folder / "caching-proxy"))
     with pytest.raises(Refused) as refused:

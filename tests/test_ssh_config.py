@@ -259,3 +259,25 @@ def test_an_ipv6_address_is_told_in_brackets() -> None:
         str(target.resolve(Host(name="x", role=Role.CLIENT, ssh="me@[2001:db8::1]:2222")))
         == "me@[2001:db8::1]:2222"
     )
+
+
+def test_the_hosts_of_somebody_elses_configuration_are_listed_with_what_it_says(tmp_path: Path) -> None:
+    file = tmp_path / "theirs"
+    file.write_text(
+        "Host far\n  HostName %h.example.com\n  User admin\n  Port 2222\n  ProxyJump gate\n  IdentityFile ~/key\n"
+        "Host *.example.com\n  User nobody\nHost near\n  ProxyJump none\n"
+    )
+    found = config.listed(file)
+    assert found == {
+        "far": config.Named("far.example.com", "admin", "2222", "gate", "~/key"),
+        "near": config.Named("near"),
+    }
+    for other in (
+        "[web]\nhost1\nhost-2 ansible_host=1.2.3.4\n",
+        "all:\n  hosts:\n    host1:\n",
+        "hosts = 3\n",
+    ):
+        file.write_text(other)
+        assert config.listed(file) is None
+    with pytest.raises(BadInput, match="cannot be read"):
+        config.listed(tmp_path)

@@ -12,12 +12,12 @@ from PySide6.QtWidgets import QFrame, QScrollArea, QWidget
 
 from gui import words
 from gui.experiment.doubts import Doubt
-from gui.experiment.fields import Wrapped
 from gui.experiment.outlook import Brief, Outlook, brief
 from gui.report import breakable
 from gui.theme import marks
 from gui.theme.look import Look
 from gui.widgets.basic import Button, Card, Elided, Icon, Label, Sign, column, emptied, row, rule
+from gui.widgets.fields import Wrapped
 from lab.design import Size
 from lab.model import Role
 

@@ -12,7 +12,7 @@ from tomlkit.items import Array
 
 from gui.document import Document
 from gui.experiment.asked import Asked, LineAsked
-from lab import units
+from lab import profile_tables, units
 from lab.model import OPERATION_NAMES, OPERATIONS, Line, ProxyState
 
 NEW = "New experiment"
@@ -164,6 +164,14 @@ class Edits:
             tables.insert(self.place + 1, made)
 
         return self._document.change(f"duplicate the experiment {name}", edit)
+
+    def move(self, name: str, to: int) -> bool:
+        """Have the experiment stand at another place of the profile; its comments go with it."""
+        here = self.place
+        return self._document.rewrite(
+            f"move the experiment {name} {'up' if to < here else 'down'}",
+            lambda text: profile_tables.experiment_moved(text, here, to),
+        )
 
     def remove(self, name: str) -> bool:
         """Take the experiment out of the profile."""

@@ -11,11 +11,11 @@ from PySide6.QtWidgets import QMenu
 from gui.experiment import typed
 from gui.experiment.asked import Asked, LineAsked
 from gui.experiment.edits import Edits, spoken
-from gui.experiment.fields import Entry
 from gui.experiment.table import HEADS, LINE, LinesView, changed
 from gui.theme import marks
 from gui.theme.look import Look
 from gui.widgets.basic import Button, Card, Label, Said, row
+from gui.widgets.fields import Entry
 from lab import presets, units
 from lab.errors import BadInput
 from lab.model import AS_IT_IS, Line

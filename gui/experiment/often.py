@@ -9,10 +9,11 @@ from PySide6.QtCore import Qt
 from gui.experiment import typed
 from gui.experiment.asked import Asked
 from gui.experiment.edits import Edits
-from gui.experiment.fields import Field, Pips, labelled
+from gui.experiment.pips import Pips
 from gui.theme import marks
 from gui.theme.look import Look
 from gui.widgets.basic import Card, Choice, Label, row
+from gui.widgets.fields import Field, labelled
 
 ORDERS = (("blocks", "blocks, shuffled"), ("published", "as published in 2008"))
 WITHIN = tuple((f"{share} %", f"within ± {share} %") for share in (10, 5, 2))

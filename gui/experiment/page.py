@@ -101,6 +101,8 @@ class ExperimentPage(QWidget):
         made += [
             ("Duplicate the experiment", "copy", self.duplicate),
             ("Rename the experiment", "pencil", self.rename),
+            ("Move the experiment up", "caret-up", self.move_up),
+            ("Move the experiment down", "caret-down", self.move_down),
             ("Remove the experiment", "trash", self.remove),
             ("Does upload matter?", "arrows-left-right", self.lines.upload_matters),
             ("Copy the table of lines", "copy", self.lines.table.copy),
@@ -137,6 +139,18 @@ class ExperimentPage(QWidget):
         if self._asked is not None:
             self._before = ""
             self.edits.remove(self._asked.name)
+
+    def move_up(self) -> None:
+        """Have it stand before the one above it."""
+        self._move(-1)
+
+    def move_down(self) -> None:
+        """Have it stand behind the one below it."""
+        self._move(1)
+
+    def _move(self, by: int) -> None:
+        if self._asked is not None and 0 <= self._asked.place + by < len(self._names()):
+            self.edits.move(self._asked.name, self._asked.place + by)
 
     def rename(self) -> None:
         """Edit the title in its place."""
@@ -311,8 +325,18 @@ class ExperimentPage(QWidget):
             action.setChecked(self._asked is not None and one.place == self._asked.place)
             action.triggered.connect(partial(self._choose_place, one))
         self.menu.addSeparator()
-        for text, do in (("New experiment", self.add), ("Rename\tF2", self.rename), ("Remove", self.remove)):
-            self.menu.addAction(text).triggered.connect(partial(_do, do))
+        at, last = (self._asked.place if self._asked is not None else 0), len(self._names()) - 1
+        for text, do, can in (
+            ("New experiment", self.add, True),
+            ("Duplicate", self.duplicate, True),
+            ("Rename\tF2", self.rename, True),
+            ("Move up", self.move_up, at > 0),
+            ("Move down", self.move_down, at < last),
+            ("Remove", self.remove, True),
+        ):
+            action = self.menu.addAction(text)
+            action.setEnabled(can)
+            action.triggered.connect(partial(_do, do))
         self.menu.popup(self.others.mapToGlobal(self.others.rect().bottomLeft()))
 
     def _choose_place(self, one: Asked, _checked: bool = False) -> None:

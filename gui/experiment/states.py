@@ -10,10 +10,10 @@ from gui import decimals, words
 from gui.experiment.asked import Asked
 from gui.experiment.check_card import CheckCard
 from gui.experiment.edits import Edits
-from gui.experiment.fields import Entry
 from gui.theme import icons, marks
 from gui.theme.look import Look
 from gui.widgets.basic import Button, Card, Label, Said, column, row
+from gui.widgets.fields import Entry
 from lab import units
 from lab.errors import BadInput
 from lab.model import DISABLED, ProxyState

@@ -12,10 +12,10 @@ from gui.experiment import known, typed
 from gui.experiment.asked import Asked
 from gui.experiment.check_card import CheckCard
 from gui.experiment.edits import Edits
-from gui.experiment.fields import Entry, Field, labelled
 from gui.theme import marks
 from gui.theme.look import Look
 from gui.widgets.basic import Button, Card, Choice, Label, Sign, column, row
+from gui.widgets.fields import Entry, Field, labelled
 from lab import units
 from lab.model import OPERATION_NAMES, OPERATIONS, Lab, Role, TrafficClass
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from PySide6.QtCore import Qt
+from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QFrame, QScrollArea, QWidget
 
 from gui.help.drawings import Drawing, drawn
@@ -51,7 +52,7 @@ class HelpPage(QWidget):
         whole = row(None, spacing=24)
         whole.addLayout(index)
         whole.addWidget(self.scroll, 1)
-        layout = column(self, self.head, spacing=12, margins=(20, 14, 20, 16))
+        layout = self._column = column(self, self.head, spacing=12, margins=(20, 14, 20, 16))
         layout.addLayout(whole, 1)
 
     def show_topic(self, key: str) -> None:
@@ -63,6 +64,13 @@ class HelpPage(QWidget):
         for key, link in self._links.items():
             if link is self.sender():
                 self.show_topic(key)
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        small = self.height() < 800 - 80
+        self.head.small(small)
+        margin = 16 if small else 20
+        self._column.setContentsMargins(margin, 10 if small else 14, margin, 16)
 
 
 def topic_of(widget: QWidget | None) -> str:

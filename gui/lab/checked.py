@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import TYPE_CHECKING
 
@@ -34,12 +34,14 @@ class Item:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CheckedLab:
-    """One check: its items, when it ended, and for which experiment it was; `own`: BranchLab made the lab."""
+    """One check: its items, when it ended, and for which experiment it was; `own`: BranchLab made the lab; `only`: the
+    one host that was looked at, where it was not the whole lab."""
 
     items: tuple[Checked, ...]
     at: datetime
     experiment: str = ""
     own: bool = False
+    only: str = ""
 
     @property
     def wrong(self) -> int:
@@ -68,7 +70,14 @@ class CheckedLab:
             return f"{self.wrong} of {len(self.items)} are not as a run needs them"
         doubtful = sum(one.grade == marks.WARN for one in self.items)
         some = f", {doubtful} with a warning" if doubtful else ""
+        if self.only:
+            return f"On {self.only} everything is there{some}; the other hosts were not looked at"
         return f"Everything is there: {len(self.items)} looked at{some}"
+
+    def with_host(self, name: str, later: CheckedLab) -> CheckedLab:
+        """The same with what a later look at one host found."""
+        kept = tuple(one for one in self.items if one.host != name)
+        return replace(self, items=kept + later.items, at=later.at)
 
     def host(self, name: str) -> tuple[Item, ...]:
         """What was found on one host, the worst first."""

@@ -44,6 +44,8 @@ class HostShown:
     word: str
     remark: str = ""
     rows: tuple[tuple[str, str], ...] = ()
+    found: tuple[tuple[str, str], ...] = ()
+    """those of the rows that a run or a check found out"""
     checks: tuple[Item, ...] = ()
     checked: str = ""
     """when that was found, empty if it was not looked at"""
@@ -75,6 +77,10 @@ class Shown:
     """How full the proxy's cache was found last, percent."""
     cache_word: str = ""
     """What is said of a cache of which that is not known."""
+    shared: bool = True
+    """False if each office host has a line of its own"""
+    key: str = ""
+    """what the placement of its hosts is kept under"""
     opened: bool = False
     """True if a lab is open, so that something can be done to it."""
 
@@ -129,6 +135,8 @@ def shown(
         checked=checked,
         cache=cache if hand.cache is not None or not past else None,
         cache_word=word,
+        shared=lab is None or lab.place not in ("office", "senders"),
+        key=(lab.path or lab.name) if lab is not None else live.lab,
         opened=lab is not None,
     )
 
@@ -190,17 +198,18 @@ def _host(host: Host, live: Live) -> HostShown:
     if live.outcome is Outcome.FAILED and live.reason.startswith(f"{host.name}:"):
         sign, word = marks.TROUBLE, live.reason.removeprefix(f"{host.name}:").strip()
     rows = [("SSH name", _short(host.ssh))] if host.ssh else []
-    if host.address:
-        rows.append(("Address in the lab", host.address))
+    for address in filter(None, (host.address, host.address6)):
+        rows.append(("Address in the lab", address))
     if host.url:
         rows.append(("Address the clients use", host.url))
     if host.cache:
-        rows += [("Kind of cache", host.cache.kind), ("Cache folder", host.cache.folder)]
+        rows += [("Kind of cache", host.cache.kind), ("Cache folder", host.cache.folder or "none")]
     if host.root != "none":
         rows.append(("Root", {"sudo": "by sudo", "direct": "already there"}.get(host.root, host.root)))
     return HostShown(
         name=host.name, role=host.role, sign=sign, word=word, remark=_tool(facts, host.role),
-        rows=tuple(rows + _facts(facts)), cached=host.cache is not None and host.role is Role.PROXY,
+        rows=tuple(rows + _facts(facts)), found=tuple(_facts(facts)),
+        cached=host.cache is not None and host.role is Role.PROXY,
     )  # fmt: skip
 
 

@@ -1,4 +1,4 @@
-"""What the picture of the lab is made of: ground with zones and cables, the line, the hosts' cards."""
+"""What lies under the hosts in the picture of the lab: ground with zones and cables, and the line."""
 
 from __future__ import annotations
 
@@ -6,15 +6,20 @@ import math
 from collections.abc import Callable, Sequence
 
 from PySide6.QtCore import QPointF, QRectF, Qt
-from PySide6.QtGui import QColor, QFont, QFontMetricsF, QPainter, QPainterPath, QPen
-from PySide6.QtWidgets import QGraphicsItem, QGraphicsSceneMouseEvent, QStyleOptionGraphicsItem, QWidget
+from PySide6.QtGui import QFont, QFontMetricsF, QPainter, QPainterPath, QPen
+from PySide6.QtWidgets import (
+    QGraphicsItem,
+    QGraphicsSceneMouseEvent,
+    QStyleOptionGraphicsItem,
+    QWidget,
+)
 
 from gui import words
-from gui.lab.facts import ROLE_ICONS, ROLE_NAMES, HostShown, LineShown, Shown
-from gui.lab.places import Places
+from gui.lab.facts import LineShown, Shown
+from gui.lab.places import CHIP, Places
 from gui.theme import icons, marks
 from gui.theme.look import Look
-from lab.model import Line, ProxyState, Role
+from lab.model import Line, Role
 from lab.palette import PAIR_DIRECTIONS, PAIR_NAMES
 
 THE_LINE = "\N{RIGHTWARDS ARROW}line"
@@ -38,9 +43,10 @@ class Dots(QGraphicsItem):
 
     def place(self, area: QRectF) -> None:
         """Fill an area."""
-        self.prepareGeometryChange()
-        self._area = area
-        self.update()
+        if area != self._area:
+            self.prepareGeometryChange()
+            self._area = area
+            self.update()
 
     def boundingRect(self) -> QRectF:
         return self._area
@@ -117,7 +123,6 @@ class Ground(QGraphicsItem):
             painter.setPen(look.colour("text2"))
             painter.drawText(box, _LEFT, remark)
         self._cables(painter)
-        self._more(painter)
         self._legend(painter)
 
     def _cables(self, painter: QPainter) -> None:
@@ -126,36 +131,34 @@ class Ground(QGraphicsItem):
             return
         live = dict(zip(PAIR_NAMES, self._live, strict=False))
         clients = [host for host in self._shown.hosts if host.role is Role.CLIENT]
-        ends = placed.proxy.left() if placed.proxy else placed.router.x()
-        bus = min(placed.clients[0].right() + 60, (placed.clients[0].right() + ends) / 2) - 5
+        bus, up = placed.bus, placed.router
         pairs = []
+        # Each begins amid its card, which lies over it: so a card may stand anywhere.
         for box, host in zip(placed.clients, clients, strict=False):
             works = len(clients) == 1 or host.name == self._host
-            y, x = box.center().y(), box.right()
+            y, x = box.center().y(), box.center().x()
+            apart = 5 if box.height() > CHIP else 3
             broken = host.sign == marks.TROUBLE
             if placed.proxy is not None:
-                gold = [
-                    (x, y + 5),
-                    (bus, y + 5),
-                    (bus, placed.proxy.center().y()),
-                    (placed.proxy.left(), placed.proxy.center().y()),
-                ]
+                to = placed.proxy.center()
+                gold = [(x, y + apart), (bus, y + apart), (bus, to.y()), (to.x(), to.y())]
                 pairs.append(("client-proxy", gold, works, broken))
-            red = [
-                (x, y - 5),
-                (bus + 10, y - 5),
-                (bus + 10, placed.router.y()),
-                (placed.router.x(), placed.router.y()),
-            ]
+            red = [(x, y - apart), (bus + 10, y - apart), (bus + 10, up.y()), (up.x(), up.y())]
             pairs.append(("client-server", red, works, broken))
         if placed.proxy is not None:
-            up = placed.router
-            x = min(up.x(), placed.proxy.right() - 10)
-            blue = [(x, placed.proxy.top()), (x, up.y())]
-            pairs.append(("proxy-server", blue, True, False))
+            at = placed.proxy.center()
+            pairs.append(
+                ("proxy-server", [(at.x(), at.y()), (up.x(), at.y()), (up.x(), up.y())], True, False)
+            )
         pairs.sort(key=lambda cable: bool(live.get(cable[0])) and cable[2])
         for pair, corners, works, broken in pairs:
             self._cable(painter, pair, corners, bool(live.get(pair)) and works, broken)
+        if placed.server is not None:
+            at, end = placed.server.center(), placed.pipe.right()
+            y = placed.pipe.center().y()
+            self._cable(
+                painter, "", [(end - 4, y), (end + 6, y), (end + 6, at.y()), (at.x(), at.y())], False, False
+            )
 
     def _cable(
         self, painter: QPainter, pair: str, corners: Sequence[tuple[float, float]], live: bool, broken: bool
@@ -165,21 +168,6 @@ class Ground(QGraphicsItem):
             pen.setDashPattern([3, 2.4])
         pen.setCapStyle(Qt.PenCapStyle.FlatCap)
         painter.strokePath(marks.rounded(corners, 8), pen)
-
-    def _more(self, painter: QPainter) -> None:
-        placed = self.places
-        if placed is None or not placed.left_out:
-            return
-        last = placed.clients[-1]
-        pen = QPen(self._look.colour("edge"), 1)
-        pen.setDashPattern([4, 3])
-        painter.setPen(pen)
-        painter.setBrush(Qt.BrushStyle.NoBrush)
-        box = QRectF(last.left(), last.bottom() + 16, last.width(), 38)
-        painter.drawRoundedRect(box, 8, 8)
-        painter.setFont(self._look.font(13))
-        painter.setPen(self._look.colour("text2"))
-        painter.drawText(box, _MIDDLE, f"and {placed.left_out} more clients")
 
     def _legend(self, painter: QPainter) -> None:
         look = self._look
@@ -204,7 +192,9 @@ class Pipe(QGraphicsItem):
         self._line = LineShown()
         self._rates: dict[str, float] = {}
         self._texts: tuple[str, str] = ("", "")
-        self._marked = False
+        self._marked = self._ringed = False
+        self._router_name = ""
+        self._shared = True
         self.setCursor(Qt.CursorShape.PointingHandCursor)
 
     def place(self, placed: Places) -> None:
@@ -213,9 +203,9 @@ class Pipe(QGraphicsItem):
         self._places = placed
         self.update()
 
-    def show_line(self, line: LineShown) -> None:
-        """The line as last verified."""
-        self._line = line
+    def show_line(self, line: LineShown, *, shared: bool = True) -> None:
+        """The line as last verified; `shared` by all office hosts, or one for each."""
+        self._line, self._shared = line, shared
         self._tell(self._rates)
 
     def show_rates(self, rates: dict[str, float]) -> None:
@@ -232,6 +222,11 @@ class Pipe(QGraphicsItem):
         self._marked = marked
         self.update()
 
+    def ring(self, ringed: bool) -> None:
+        """Where the keyboard is, or not."""
+        self._ringed = ringed
+        self.update()
+
     def boundingRect(self) -> QRectF:
         if self._places is None:
             return QRectF()
@@ -245,8 +240,18 @@ class Pipe(QGraphicsItem):
             path.addRect(self._places.pipe.adjusted(-34, -20, -4, 20))
         return path
 
+    def show_router(self, name: str) -> None:
+        """The host that is the router between, empty where there is none."""
+        self._router_name = name
+
     def mousePressEvent(self, event: QGraphicsSceneMouseEvent) -> None:
-        self._chosen(THE_LINE)
+        self._chosen(self.at(event.pos()))
+
+    def at(self, place: QPointF) -> str:
+        """What is there: the router, where one is at the line's begin, else the line."""
+        disc = self._places.router if self._places is not None else QPointF()
+        near = (place - disc).manhattanLength() < 30
+        return self._router_name if near and self._router_name else THE_LINE
 
     def paint(
         self, painter: QPainter, option: QStyleOptionGraphicsItem, widget: QWidget | None = None
@@ -269,6 +274,8 @@ class Pipe(QGraphicsItem):
         painter.setPen(QPen(look.colour("hair"), 1))
         middle = pipe.top() + 22
         painter.drawLine(QPointF(pipe.left() + 4, middle), QPointF(pipe.right() - 2, middle))
+        if self._ringed:
+            marks.draw_ring(painter, look, pipe.adjusted(0, 0, -6, 0))
         self._router(painter, self._places.router)
         self._words(painter, pipe, line)
 
@@ -305,7 +312,8 @@ class Pipe(QGraphicsItem):
             painter, middle.translated(0, pipe.top() - 76), "The line", look.font(13, 600), "text", _MIDDLE
         )
         box = middle.translated(0, pipe.top() - 57)
-        self._text(painter, box, "one for all office hosts", look.font(11), "text2", _MIDDLE)
+        shared = "one for all office hosts" if self._shared else "one for each office host"
+        self._text(painter, box, shared, look.font(11), "text2", _MIDDLE)
         down = sum(
             self._rates.get(PAIR_DIRECTIONS[pair][0], 0.0) for pair in ("client-server", "proxy-server")
         )
@@ -356,113 +364,3 @@ class Pipe(QGraphicsItem):
         painter.setFont(font)
         painter.setPen(self._look.colour(ink))
         painter.drawText(box, flags, text)
-
-
-class HostCard(QGraphicsItem):
-    """A host: icon, name, role, sign and word; the proxy with how full its cache is."""
-
-    def __init__(
-        self, look: Look, chosen: Callable[[str], None], host: HostShown, box: QRectF, *, small: bool
-    ) -> None:
-        super().__init__()
-        self._look, self._chosen, self.host, self._small = look, chosen, host, small
-        self._box = QRectF(0, 0, box.width(), box.height())
-        self._cache: float | None = None
-        self._word = ""
-        self._marked = False
-        self.setPos(box.topLeft())
-        self.setCursor(Qt.CursorShape.PointingHandCursor)
-
-    def show_host(self, host: HostShown, cache: float | None, word: str = "") -> None:
-        """The host, and how full the cache is; `word` is said where that is not known."""
-        if (host, cache, word) != (self.host, self._cache, self._word):
-            self.host, self._cache, self._word = host, cache, word
-            self.update()
-
-    def mark(self, marked: bool) -> None:
-        """Selected or not."""
-        if marked != self._marked:
-            self._marked = marked
-            self.update()
-
-    def boundingRect(self) -> QRectF:
-        return self._box.adjusted(-4, -4, 4, 6)
-
-    def mousePressEvent(self, event: QGraphicsSceneMouseEvent) -> None:
-        self._chosen(self.host.name)
-
-    def paint(
-        self, painter: QPainter, option: QStyleOptionGraphicsItem, widget: QWidget | None = None
-    ) -> None:
-        look, box, host = self._look, self._box, self.host
-        trouble = host.sign == marks.TROUBLE
-        for reach, share in ((3, 12), (2, 16), (1, 20)):
-            painter.setPen(Qt.PenStyle.NoPen)
-            painter.setBrush(QColor(0, 0, 0, share if not look.palette.dark else share * 2))
-            painter.drawRoundedRect(box.adjusted(-reach / 2, 1, reach / 2, reach), 8, 8)
-        edge = "accent" if self._marked else "trouble" if trouble else "hair"
-        painter.setPen(QPen(look.colour(edge), 2 if self._marked else 1.4 if trouble else 1))
-        painter.setBrush(look.colour("surface"))
-        painter.drawRoundedRect(box, 8, 8)
-        painter.setPen(Qt.PenStyle.NoPen)
-        painter.setBrush(look.colour("canvas"))
-        square = QRectF(11, 12, 32, 32)
-        painter.drawRoundedRect(square, 6, 6)
-        icons.draw(painter, ROLE_ICONS[host.role], look.colour("text"), square.adjusted(7, 7, -7, -7))
-        painter.setFont(look.font(13, 600))
-        painter.setPen(look.colour("text"))
-        painter.drawText(QRectF(53, 9, box.width() - 60, 19), _LEFT, self._cut(painter, host.name, 60))
-        if self._small:
-            self._said(painter, 53, 29)
-            if host.role is Role.PROXY:
-                self._fullness(painter, 55)
-            return
-        painter.setFont(look.font(12))
-        painter.setPen(look.colour("text2"))
-        painter.drawText(QRectF(53, 27, box.width() - 60, 18), _LEFT, ROLE_NAMES[host.role])
-        if host.role is Role.PROXY:
-            self._fullness(painter, 60)
-        y = box.height() - 31
-        painter.setPen(QPen(look.colour("hair"), 1))
-        painter.drawLine(QPointF(12, y), QPointF(box.width() - 12, y))
-        self._said(painter, 12, y + 5)
-
-    def _said(self, painter: QPainter, x: float, y: float) -> None:
-        look, host = self._look, self.host
-        marks.draw_sign(painter, look, host.sign, QRectF(x, y + 2, 14, 14))
-        painter.setFont(look.font(12, 500))
-        painter.setPen(look.colour("trouble" if host.sign == marks.TROUBLE else "text"))
-        right = 12.0
-        if host.remark and not self._small and host.sign != marks.TROUBLE:
-            metrics = QFontMetricsF(look.font(11))
-            right += metrics.horizontalAdvance(host.remark) + 4
-        word = self._cut(painter, host.word, x + 22 + right)
-        painter.drawText(QRectF(x + 21, y, self._box.width(), 18), _LEFT, word)
-        if right > 12:
-            painter.setFont(look.font(11))
-            painter.setPen(look.colour("text2"))
-            painter.drawText(QRectF(0, y, self._box.width() - 12, 18), _RIGHT, host.remark)
-
-    def _cut(self, painter: QPainter, text: str, taken: float) -> str:
-        room = round(self._box.width() - taken)
-        return painter.fontMetrics().elidedText(text, Qt.TextElideMode.ElideRight, max(20, room))
-
-    def _fullness(self, painter: QPainter, y: float) -> None:
-        look, width = self._look, self._box.width() - 24
-        state = ProxyState(full=None if self._cache is None else min(100.0, max(0.0, round(self._cache))))
-        shown = look.state(state)
-        bar = QRectF(12, y, width, 11)
-        painter.setPen(Qt.PenStyle.NoPen)
-        hue = shown.colour if self._cache is not None else look.token("edge")
-        painter.setBrush(look.mixed(hue, 0.2))
-        painter.drawRoundedRect(bar, 2, 2)
-        if self._cache:
-            painter.setBrush(QColor(shown.colour))
-            painter.drawRoundedRect(QRectF(bar.left(), y, width * self._cache / 100, 11), 2, 2)
-        marks.draw_marker(painter, look, shown, QPointF(17, y + 25), 9)
-        painter.setFont(look.font(12, 500))
-        painter.setPen(look.colour("text"))
-        said = (
-            self._word or "not used now" if self._cache is None else f"cache {words.state(state, full=True)}"
-        )
-        painter.drawText(QRectF(29, y + 16, width, 18), _LEFT, said)

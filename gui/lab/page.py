@@ -9,8 +9,12 @@ from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QKeySequence, QResizeEvent, QShortcut, QShowEvent
 from PySide6.QtWidgets import QWidget
 
+from gui import words
+from gui.document import Document
 from gui.lab import facts
 from gui.lab.checked import OWN, CheckedLab
+from gui.lab.editing import Editing
+from gui.lab.edits import HostEdits
 from gui.lab.hand import NOTHING, ByHandKnown
 from gui.lab.hand_boxes import HELD_BY_RUN, WAIT
 from gui.lab.inspector import Inspector
@@ -27,17 +31,21 @@ _AGAIN = "arrows-clockwise"
 
 
 class LabPage(QWidget):
-    """Read-only. Signals: `run(object)` the experiment to run; `wanted()` a lab to be opened; `taken_back()`
-    what any run left is to be taken back; `looked(object)` the hosts are to be checked for this experiment or
-    None, `left()` that is to be left; `provided()` what is missing is to be installed, `unprovided()` what was
-    installed is to be taken away; `filled(object)` and `purged(object)` the cache, for this experiment; `held(object)`
-    this line is to be held; `hand_left()` what is done by hand is to end.
+    """Edits hosts and line of the document's profile.
+
+    Signals: `run(object)` the experiment to run; `wanted()` a lab to be opened; `taken_back()` what any run left is to
+    be taken back; `looked(object)` the hosts are to be checked for this experiment or None, `looked_at(object)` the
+    host of this name alone, `left()` that is to be left; `provided()` what is missing is to be installed, and
+    `unprovided()` what was installed is to be taken away; `filled(object)` and `purged(object)` the cache, for this
+    experiment; `held(object)` this line is to be held; `hand_left()` what is done by hand is to end; `told(object)` a
+    `Trouble`.
     """
 
     run = Signal(object)
     wanted = Signal()
     taken_back = Signal()
     looked = Signal(object)
+    looked_at = Signal(object)
     left = Signal()
     provided = Signal()
     unprovided = Signal()
@@ -45,8 +53,9 @@ class LabPage(QWidget):
     purged = Signal(object)
     held = Signal(object)
     hand_left = Signal()
+    told = Signal(object)
 
-    def __init__(self, look: Look) -> None:
+    def __init__(self, look: Look, document: Document) -> None:
         super().__init__()
         self._look = look
         self._lab: Lab | None = None
@@ -75,7 +84,9 @@ class LabPage(QWidget):
         self.check.clicked.connect(self._check)
         for widget in (self.revert, self.provision, self._choice, self.check, self.start):
             self.head.buttons.addWidget(widget)
-        self.picture, self.inspector = Picture(look), Inspector(look)
+        edits = HostEdits(document)
+        self.picture, self.inspector = Picture(look), Inspector(look, edits)
+        self.editing = Editing(look, document, edits, self.picture, self.inspector, self)
         card = _PictureCard(margins=(1, 1, 1, 1))
         card.column.addWidget(self.picture)
         card.corner = self._build_zoom(look, card)
@@ -83,6 +94,10 @@ class LabPage(QWidget):
         self.inspector.chosen.connect(self.picture.select)
         self.picture.entered.connect(self.inspector.enter)
         self.picture.zoomed.connect(self._tell_zoom)
+        self.editing.told.connect(self.told)
+        self.editing.checked.connect(self.looked_at)
+        self.editing.filled.connect(self.fill)
+        self.editing.purged.connect(self.purge)
         self.inspector.cache.filled.connect(self.fill)
         self.inspector.cache.purged.connect(self.purge)
         self.inspector.cache.left.connect(self.hand_left)
@@ -97,6 +112,7 @@ class LabPage(QWidget):
             shortcut = QShortcut(QKeySequence(keys), self)
             shortcut.setContext(Qt.ShortcutContext.WidgetWithChildrenShortcut)
             shortcut.activated.connect(zoom)
+        document.changed.connect(self._say)
         self._body = row(None, spacing=12)
         self._body.addWidget(card, 1)
         self._body.addWidget(self.inspector)
@@ -208,6 +224,7 @@ class LabPage(QWidget):
         chosen, box = self._chosen(), self.inspector
         busy = bool(self._going) and not self._checking and not self._hand.deed
         why = HELD_BY_RUN if self._live.running else WAIT if busy else ""
+        self.editing.hold(why or (WAIT if self._going or self._hand.deed else ""))
         lacks = "" if chosen is not None else "The profile has no experiment, which says what is cached."
         full = self.shown.cache if self._hand.cache is None else None
         box.show_hand(self._hand, full, why, why or lacks)
@@ -304,9 +321,11 @@ class LabPage(QWidget):
         self.picture.show_traffic(rates, host)
 
     def _say(self) -> None:
-        hosts = self.shown.hosts
+        hosts, written = self.shown.hosts, self.editing.lab
         if self._going:
             self.head.say(self._going)
+        elif written is not None and written.wrong and not self._live.running:
+            self.head.say(f"Not right yet: {written.wrong[0]}")
         elif not hosts:
             self.head.say("No lab is open.")
         elif self._past and self._lab is None:
@@ -322,7 +341,7 @@ class LabPage(QWidget):
             line = (
                 "a line to the server for each office host" if own else "one line between office and server"
             )
-            self.head.say(f"{self.shown.name or 'The lab'}: {len(hosts)} hosts, {line}.")
+            self.head.say(f"{words.isolated(self.shown.name) or 'The lab'}: {len(hosts)} hosts, {line}.")
 
     def _named(self) -> None:
         self._tell_hand()

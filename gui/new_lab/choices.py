@@ -60,6 +60,7 @@ class Choices(QWidget):
         self.search.setPlaceholderText("Find a host or a group")
         self.search.setAccessibleName("Find a host or a group")
         self.search.setClearButtonEnabled(True)
+        self.search.setAcceptDrops(False)
         self.list = _List()
         self.list.setItemDelegate(_Cards(look, self.list))
         self.list.setAccessibleName("Hosts to choose from")

@@ -36,6 +36,7 @@ class Field(QWidget):
         self.line.setPlaceholderText(placeholder)
         self.line.setAccessibleName(name)
         self.line.setMaxLength(500)
+        self.line.setAcceptDrops(False)  # a file that is dropped here is meant for the dialog
         if right:
             self.line.setAlignment(Qt.AlignmentFlag.AlignRight)
         label.setBuddy(self.line)

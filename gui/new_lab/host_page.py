@@ -11,7 +11,7 @@ from gui.new_lab.candidate import Candidate
 from gui.new_lab.host_form import Field, HostForm
 from gui.theme import icons, marks
 from gui.theme.look import Look
-from gui.widgets.basic import Button, Choice, Label, column, emptied, row
+from gui.widgets.basic import Button, Check, Choice, Label, column, emptied, row
 from lab.model import Role
 from lab.new_lab import FOLDERS, KINDS, PORTS, Caching
 
@@ -20,6 +20,7 @@ _IN_A_ROW = 3
 _TITLES = {
     Role.SERVER: "Where is the server?",
     Role.PROXY: "Where is the proxy?",
+    Role.ROUTER: "Where is the router?",
     Role.CLIENT: "Where are the clients?",
 }
 _PROXIES = (
@@ -76,6 +77,10 @@ class HostPage(QScrollArea):
         if role is Role.SERVER:
             layout.addWidget(self.repository)
             self.repository.typed.connect(lambda text: self.typed.emit())
+        self.router = Check(look, "A router of ours is between office and server, and is to hold the line")
+        if role is Role.SERVER:
+            layout.addWidget(self.router)
+            self.router.toggled.connect(lambda on: self.typed.emit())
         self.cache = CacheForm(look)
         if role is Role.PROXY:
             layout.addWidget(self.cache)

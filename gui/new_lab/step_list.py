@@ -32,8 +32,18 @@ class StepButton(QAbstractButton):
         """How it stands: a sign or none, a word under its name, and whether it is the step that is shown."""
         if (sign, said, here) != (self._sign, self._said, self._here):
             self._sign, self._said, self._here = sign, said, here
-            told = f"{self.text()}, step {self._number}{', ' + said if said else ''}"
-            self.setAccessibleName(f"{told}, shown now" if here else told)
+            self._tell()
+            self.update()
+
+    def _tell(self) -> None:
+        told = f"{self.text()}, step {self._number}{', ' + self._said if self._said else ''}"
+        self.setAccessibleName(f"{told}, shown now" if self._here else told)
+
+    def number(self, number: int) -> None:
+        """Its place among the steps, from 1."""
+        if number != self._number:
+            self._number = number
+            self._tell()
             self.update()
 
     def sizeHint(self) -> QSize:
@@ -101,3 +111,10 @@ class StepList(QWidget):
         column(self, *self.buttons, spacing=0)
         for number, button in enumerate(self.buttons):
             button.clicked.connect(lambda _=False, number=number: self.chosen.emit(number))
+
+    def show_step(self, number: int, shown: bool) -> None:
+        """Whether a step is one of this lab's; those that are count from 1."""
+        self.buttons[number].setVisible(shown)
+        seen = [button for button in self.buttons if not button.isHidden()]
+        for count, button in enumerate(seen, 1):
+            button.number(count)

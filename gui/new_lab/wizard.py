@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from PySide6.QtCore import QObject, Qt, Signal
-from PySide6.QtGui import QHideEvent, QKeyEvent, QShowEvent
+from PySide6.QtGui import QDragEnterEvent, QDropEvent, QHideEvent, QKeyEvent, QShowEvent
 from PySide6.QtWidgets import QDialog, QStackedWidget, QWidget
 
 from gui.asking import ask_file, ask_target
@@ -30,9 +30,10 @@ from lab.errors import BadInput
 from lab.model import Role
 from lab.new_lab import NewLab
 
-SERVER, PROXY, CLIENTS, NAME = range(4)
-_STEPS = ("Server", "Proxy", "Clients", "Name and check")
-_NEXT = ("Next: proxy", "Next: clients", "Next: name and check", "Save and open …")
+SERVER, PROXY, ROUTER, CLIENTS, NAME = range(5)
+_STEPS = ("Server", "Proxy", "Router", "Clients", "Name and check")
+_NEXT = {PROXY: "proxy", ROUTER: "router", CLIENTS: "clients", NAME: "name and check"}
+_ROLES = {SERVER: Role.SERVER, PROXY: Role.PROXY, ROUTER: Role.ROUTER, CLIENTS: Role.CLIENT}
 _WIDE, _HIGH, _MARGIN = 980, 690, 26
 _CHOICES, _LEFT = 236, 226
 
@@ -96,6 +97,7 @@ class NewLabDialog(QDialog):
         self._checking = Checking(look, doors, self.questions, self)
         self.server = self._candidate(Role.SERVER)
         self.proxy = self._candidate(Role.PROXY)
+        self.router = self._candidate(Role.ROUTER)
         self.clients = [self._candidate(Role.CLIENT)]
         self.without_proxy = False
         self._client, self._step = 0, SERVER
@@ -105,6 +107,7 @@ class NewLabDialog(QDialog):
         self.setWindowTitle("New lab")
         self.setAccessibleName("New lab")
         self.setModal(True)
+        self.setAcceptDrops(True)
         self._build()
         self._wire()
         self.show_step(SERVER)
@@ -113,14 +116,24 @@ class NewLabDialog(QDialog):
 
     @property
     def step(self) -> int:
-        """The step that is shown: SERVER, PROXY, CLIENTS or NAME."""
+        """The step that is shown: SERVER, PROXY, ROUTER, CLIENTS or NAME."""
         return self._step
 
     @property
     def hosts(self) -> list[Candidate]:
         """Those that were entered, in the profile's order."""
         proxy = [] if self.without_proxy else [self.proxy]
-        return [one for one in (self.server, *proxy, *self.clients) if one.entered]
+        router = [self.router] if self.with_router else []
+        return [one for one in (self.server, *proxy, *router, *self.clients) if one.entered]
+
+    @property
+    def with_router(self) -> bool:
+        """True if a router of ours is said to be between."""
+        return self.pages[SERVER].router.isChecked()
+
+    @property
+    def _every(self) -> list[Candidate]:
+        return [self.server, self.proxy, self.router, *self.clients]
 
     @property
     def lab(self) -> NewLab:
@@ -150,15 +163,17 @@ class NewLabDialog(QDialog):
     def leave(self) -> None:
         """Leave every test and check that is under way, and hide; what was entered stays."""
         self._checking.cancel()
-        for candidate in (self.server, self.proxy, *self.clients):
+        for candidate in self._every:
             candidate.interrupted()
         self.hide()
 
     def refresh(self) -> None:
         """Show how every step stands."""
+        self.steps.show_step(ROUTER, self.with_router)
         self._mark_steps()
         here = self._shown() if self._step != NAME else None
-        self.next.rename(_NEXT[self._step])
+        following = self._after(self._step)
+        self.next.rename(f"Next: {_NEXT[following]}" if following in _NEXT else "Save and open …")
         self.back.setVisible(self._step != SERVER)
         self.skip.setVisible(self._step == PROXY)
         self.unsaved.setVisible(self._step == NAME)
@@ -179,11 +194,7 @@ class NewLabDialog(QDialog):
     def _build(self) -> None:
         look = self._look
         self.steps = StepList(look, _STEPS)
-        self.pages = {
-            SERVER: HostPage(look, Role.SERVER),
-            PROXY: HostPage(look, Role.PROXY),
-            CLIENTS: HostPage(look, Role.CLIENT),
-        }
+        self.pages = {step: HostPage(look, role) for step, role in _ROLES.items()}
         self.name_page = NamePage(look)
         self._stack = QStackedWidget()
         for page in (*self.pages.values(), self.name_page):
@@ -193,7 +204,7 @@ class NewLabDialog(QDialog):
         self.back = Button(look, "Back", "flat")
         self.skip = Button(look, "There is no proxy yet", "flat")
         self.unsaved = Button(look, "Open without saving", "flat")
-        self.next = Button(look, _NEXT[0], "filled", height=34)
+        self.next = Button(look, "Next", "filled", height=34)
         self.next.setDefault(True)
         left = column(None, Label(look, "New lab", 18, 600), spacing=14)
         left.addWidget(self.steps)
@@ -216,7 +227,7 @@ class NewLabDialog(QDialog):
 
     def _wire(self) -> None:
         self.steps.chosen.connect(self.show_step)
-        self.back.clicked.connect(lambda: self.show_step(self._step - 1))
+        self.back.clicked.connect(lambda: self.show_step(self._before(self._step)))
         self.skip.clicked.connect(self._no_proxy)
         self.next.clicked.connect(self._next)
         self.unsaved.clicked.connect(lambda: self._give(None))
@@ -243,7 +254,15 @@ class NewLabDialog(QDialog):
     # steps
 
     def _shown(self) -> Candidate:
-        return {SERVER: self.server, PROXY: self.proxy}.get(self._step, self.clients[self._client])
+        others = {SERVER: self.server, PROXY: self.proxy, ROUTER: self.router}
+        return others.get(self._step, self.clients[self._client])
+
+    def _after(self, step: int) -> int:
+        """The next step; the one of a router is left out where there is none."""
+        return step + 2 if step + 1 == ROUTER and not self.with_router else step + 1
+
+    def _before(self, step: int) -> int:
+        return step - 2 if step - 1 == ROUTER and not self.with_router else step - 1
 
     def _mark_steps(self) -> None:
         entered = [one for one in self.clients if one.entered]
@@ -255,6 +274,7 @@ class NewLabDialog(QDialog):
         states = [
             (self.server.sign, self.server.said if self.server.entered else ""),
             (self.proxy.sign, self.proxy.said if self.proxy.entered else ""),
+            (self.router.sign, self.router.said if self.router.entered else ""),
             (clients, told),
             ("", ""),
         ]
@@ -269,10 +289,10 @@ class NewLabDialog(QDialog):
         if self._step == NAME:
             self._save()
         elif self.next.isEnabled():
-            self.show_step(self._step + 1)
+            self.show_step(self._after(self._step))
 
     def _no_proxy(self) -> None:
-        self.show_step(CLIENTS)
+        self.show_step(self._after(PROXY))
         self.without_proxy = True
         self.refresh()
 
@@ -295,7 +315,8 @@ class NewLabDialog(QDialog):
     # choosing
 
     def _mark_choices(self) -> None:
-        used = {one.entry.ssh.strip(): f"is the {one.entry.role.value}" for one in (self.server, self.proxy)}
+        others = (self.server, self.proxy, *([self.router] if self.with_router else []))
+        used = {one.entry.ssh.strip(): f"is the {one.entry.role.value}" for one in others}
         used |= {one.entry.ssh.strip(): "is a client" for one in self.clients}
         self.choices.mark(self._shown().entry.ssh.strip(), {k: v for k, v in used.items() if k})
 
@@ -321,6 +342,34 @@ class NewLabDialog(QDialog):
     def _ask_inventory(self) -> None:
         kinds = "Inventories (*.ini *.yml *.yaml *.json hosts inventory*);;All files (*)"
         ask_file(self, "An Ansible inventory", kinds, self.read_inventory)
+
+    def read_any(self, path: Path) -> None:
+        """Offer the hosts of a file: of an SSH configuration if it looks like one, else of an inventory."""
+        from lab.ssh import config
+
+        try:
+            listed = config.listed(path)
+        except BadInput as error:
+            self.choices.say(f"{error} {error.advice}".strip())
+            return
+        if listed is None:
+            self.read_inventory(path)
+            return
+        source = path.name
+        self._inventory = [
+            Offer(
+                name=name,
+                source=source,
+                ssh=one.host,
+                user=one.user,
+                port=one.port,
+                jump=one.jump,
+                key=one.key,
+            )
+            for name, one in listed.items()
+        ]
+        self.choices.say(f"{len(listed)} hosts of {path.name}" if listed else f"{path.name} names no host.")
+        self._offer()
 
     def read_inventory(self, path: Path) -> None:
         """Offer the hosts of an inventory too; what is wrong with it is said beside the list."""
@@ -392,6 +441,16 @@ class NewLabDialog(QDialog):
         """Esc: what was entered is kept."""
         self.leave()
 
+    def dragEnterEvent(self, event: QDragEnterEvent) -> None:
+        if any(url.isLocalFile() for url in event.mimeData().urls()):
+            event.acceptProposedAction()
+
+    def dropEvent(self, event: QDropEvent) -> None:
+        files = [Path(url.toLocalFile()) for url in event.mimeData().urls() if url.isLocalFile()]
+        if files:
+            event.acceptProposedAction()
+            self.read_any(files[0])
+
     def keyPressEvent(self, event: QKeyEvent) -> None:
         if event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter):
             focus = self.focusWidget()
@@ -413,7 +472,7 @@ class NewLabDialog(QDialog):
             self._shade = Shade(self._window)
         self._shade.cover()
         self._offer()
-        for candidate in (self.server, self.proxy, *self.clients):
+        for candidate in self._every:
             if candidate.entered and candidate.met is None and not candidate.steps:
                 candidate.test()
 

@@ -1,19 +1,20 @@
-"""The page *Results*: the verdict as title, five answers, then per operation table, chart and traffic."""
+"""The page *Results*: the verdict as title, five answers, per operation table, chart and traffic, and the money."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
 
-from PySide6.QtCore import QSize, Qt, Signal
+from PySide6.QtCore import QSize, Qt, QTimer, Signal
 from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QButtonGroup, QFrame, QGridLayout, QLineEdit, QScrollArea, QSizePolicy, QWidget
 
 from gui import words
-from gui.results.answers import Answers
+from gui.results.answers import Answers, brief, whole
 from gui.results.bars import PairLegend, TrafficBars
 from gui.results.chart import TimeChart
 from gui.results.lines import LinesCard
+from gui.results.money import MoneyCard
 from gui.results.table import Times, TimesView
 from gui.theme import marks
 from gui.theme.look import Look
@@ -34,6 +35,7 @@ from gui.widgets.basic import (
 from gui.widgets.frame import Head
 from lab.analysis.summary import Summary
 from lab.events import Standing
+from lab.export import titles
 from lab.model import OPERATION_NAMES, Line
 
 _FEW = 3
@@ -43,11 +45,13 @@ _FEW = 3
 class ResultsPage(QWidget):
     """Shows a summary. It scrolls under a fixed head.
 
-    Signals: `exported()` the run is wanted as a file; `opened()` another run is wanted.
+    Signals: `exported()` the run is wanted as a file; `opened()` another run is wanted; `published()` the published
+    one is.
     """
 
     exported = Signal()
     opened = Signal()
+    published = Signal()
 
     def __init__(self, look: Look) -> None:
         super().__init__()
@@ -60,16 +64,21 @@ class ResultsPage(QWidget):
         self._build_head(look)
         self.answers = Answers(look)
         self.answers.asked.connect(self._show_figure)
+        self.answers.unfolded.connect(self._show_whole)
+        self._money_question = Label(look, "", 13, 400, "text", wrap=True)
+        self._money_question.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
         self._tabs_row = row(None, spacing=4)
         self._tabs = QButtonGroup(self)
         self._tabs.idClicked.connect(self._tab)
         self._tab_names: list[str] = []
         text = "Results appear here with the first kept attempt."
-        self._empty = Empty(look, "chart-line-up", "No run yet", text, "Open a run …")
+        out = "or read the published run of 2008"
+        self._empty = Empty(look, "chart-line-up", "No run yet", text, "Open a run …", out)
         self._empty.pressed.connect(self.opened)
+        self._empty.left.connect(self.published)
         body = QWidget()
         body.setObjectName("scrolled")
-        self._body = column(body, self.answers, spacing=12)
+        self._body = column(body, self._money_question, self.answers, spacing=12)
         self._body.addLayout(self._tabs_row)
         self._body.addLayout(self._build_figures(look))
         self._body.addStretch(1)
@@ -97,9 +106,16 @@ class ResultsPage(QWidget):
             button.show()
         self.export.setEnabled(not running)
         self._say_head(summary, running=running)
+        self._say_choice(summary)
         self.answers.show_answers(summary.findings)
         self._show_tabs(operations)
+        self._lines.setVisible(not summary.source)
         self._lines.show_lines(summary)
+        self._bars_card.setVisible(not summary.source)
+        self._figures.addWidget(self.money, 1, 0 if summary.source else 1, 1, 2 if summary.source else 1)
+        self.money.setVisible(not running)
+        if not running:
+            self.money.show_summary(summary)
         self._show_operation()
 
     def doable(self) -> list[tuple[str, str, Callable[[], None]]]:
@@ -178,9 +194,11 @@ class ResultsPage(QWidget):
         self._lines = LinesCard(look)
         figures = self._figures = QGridLayout()
         figures.setSpacing(12)
-        cards = (self._table_card, self._chart_card, self._bars_card, self._lines)
+        self.money = MoneyCard(look)
+        cards = (self._table_card, self._chart_card, self._bars_card, self.money)
         for number, card in enumerate(cards):
             figures.addWidget(card, number // 2, number % 2)
+        figures.addWidget(self._lines, 2, 0, 1, 2)
         figures.setColumnStretch(0, 54)
         figures.setColumnStretch(1, 46)
         return figures
@@ -198,8 +216,14 @@ class ResultsPage(QWidget):
         self.head.title.say(summary.verdict)
         when = words.when(started.at, finished.at if finished else "")
         about = f"“{started.experiment.name}”, {when}" + (", still running" if running else "")
-        self._about.say(about)
+        self._about.say(titles.source(summary).removeprefix("published: ") if summary.source else about)
         self._about.show()
+        if summary.source:
+            self._about.setToolTip(summary.source)
+            self._proven.say("", "published figures, not measured here")
+            self._proven.show()
+            self._amiss.hide()
+            return
         failed, void = (summary.standings.get(s, 0) for s in (Standing.FAILED, Standing.VOID))
         done = sum(summary.standings.values())
         proven = done - failed - void
@@ -213,6 +237,13 @@ class ResultsPage(QWidget):
             amiss.append("running" if running else f"{summary.outcome} at {words.count(done)}")
         self._amiss.setVisible(bool(amiss))
         self._amiss.say(marks.BUSY if running and not (failed or void) else marks.WARN, ", ".join(amiss))
+
+    def _say_choice(self, summary: Summary) -> None:
+        """The sentence of the whole: the proxy on the old line, against a wider one."""
+        told = summary.choice.text if summary.choice else ""
+        self._money_question.say(brief(told))
+        self._money_question.setToolTip(whole(told))
+        self._money_question.setVisible(bool(told))
 
     def _show_tabs(self, operations: Sequence[str]) -> None:
         if list(operations) != self._tab_names:
@@ -245,7 +276,11 @@ class ResultsPage(QWidget):
         kept = max((cell.kept for cell in cells), default=0)
         article = "an" if name[:1] in "AEIOU" else "a"
         self._table_title.say(f"Time of {article} {name}")
-        self._hint = f"median of {kept} kept attempts, min:s" if kept else "no kept attempt yet"
+        self._hint = (
+            f"median of {kept} kept attempt{'s' * (kept > 1)}, min:s" if kept else "no kept attempt yet"
+        )
+        if summary.source:
+            self._hint = "as published, min:s"
         self.times.show_operation(summary, operation)
         self.search.setVisible(len(self.times.plan) > _FEW or bool(self.search.text()))
         self._say_shown()
@@ -253,6 +288,7 @@ class ResultsPage(QWidget):
         self.chart.show_cells(name, cells, summary.started.experiment.lines)
         self._show_lines_of(cells)
         self._show_traffic()
+        self.money.show_operation(operation)
 
     def _shared(self) -> str:
         """What all lines have besides their rates."""
@@ -307,6 +343,10 @@ class ResultsPage(QWidget):
         shown = {"Table": self.table, "Chart": self.chart}.get(figure, self.bars)
         shown.setFocus(Qt.FocusReason.OtherFocusReason)
 
+    def _show_whole(self) -> None:
+        # once the layout has made room for it
+        QTimer.singleShot(0, self, lambda: self._scroll.ensureWidgetVisible(self.answers.whole, 0, 12))
+
     def minimumSizeHint(self) -> QSize:
         return QSize(600, 300)
 
@@ -318,6 +358,7 @@ class ResultsPage(QWidget):
         self._column.setContentsMargins(margin, 10 if small else 14, 0, 0)
         self._column.setSpacing(gap)
         self.head.setContentsMargins(0, 0, margin, 0)
+        self._empty.setContentsMargins(0, 0, margin, 0)
         self._body.setContentsMargins(0, 0, margin - 10 if small else 10, margin)
         self._body.setSpacing(gap)
         self._figures.setSpacing(gap)

@@ -116,6 +116,8 @@ class RunPage(QWidget):
         """Show the run as it is now."""
         self.matrix.refresh()
         self.view.follow()
+        # Of a run that has ended there is no traffic now; its strips take the room.
+        self.traffic.setVisible(self._live.running)
         self.traffic.redraw()
         self.strips.redraw()
         self.output.redraw()

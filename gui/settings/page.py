@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from PySide6.QtCore import Qt, Signal
-from PySide6.QtGui import QIntValidator
+from PySide6.QtGui import QIntValidator, QResizeEvent
 from PySide6.QtWidgets import QFileDialog, QFrame, QLineEdit, QScrollArea, QWidget
 
 from gui.report import Trouble
@@ -36,7 +36,9 @@ class SettingsPage(QWidget):
         self.head = Head(look)
         self.head.title.say("Settings")
         self.theme = Segments(look, list(_THEMES), "Colours")
-        self.motion = Check(look, "What is at work turns; without this, nothing ever moves by itself")
+        self.motion = Check(
+            look, "Show that something is at work by a sign that turns; without this, nothing moves by itself"
+        )
         self.notify = Check(look, "Tell me when a run has ended and I look elsewhere")
         self.data = Label(look, "", 12, 400, "text", mono=True, wrap=True)
         self.choose = Button(look, "Choose a folder …", icon="folder-open")
@@ -68,7 +70,7 @@ class SettingsPage(QWidget):
         self._keep(theme=theme)
 
     def _build(self, look: Look) -> None:
-        body = QWidget()
+        body = self._body = QWidget()
         body.setObjectName("scrolled")
         cards = column(body, spacing=12, margins=(0, 0, 8, 0))
         for card in (
@@ -86,7 +88,7 @@ class SettingsPage(QWidget):
         scroll.setAccessibleName("Settings")
         scroll.setFrameShape(QFrame.Shape.NoFrame)
         scroll.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
-        layout = column(self, self.head, scroll, spacing=12, margins=(20, 14, 20, 16))
+        layout = self._column = column(self, self.head, scroll, spacing=12, margins=(20, 14, 20, 16))
         layout.setStretch(1, 1)
 
     def _appearance(self, look: Look) -> Card:
@@ -197,6 +199,15 @@ class SettingsPage(QWidget):
         self._judge(text)
         if text.isdigit() and LEAST_LEASE_S <= int(text) <= MOST_LEASE_S:
             self._keep(lease_s=int(text))
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        small = self.height() < 800 - 80
+        self.head.small(small)
+        margin = 16 if small else 20
+        self._column.setContentsMargins(margin, 10 if small else 14, margin, 16)
+        # A scroll area asks nobody how high a text of its width is.
+        self._body.setMinimumHeight(self._body.layout().totalHeightForWidth(self._look.px(_WIDTH)))
 
 
 def _card(look: Look, title: str) -> Card:

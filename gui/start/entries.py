@@ -55,18 +55,20 @@ class Removable(QWidget):
 class ListCard(Card):
     """A card with a title and entries, hair lines between them."""
 
-    def __init__(self, look: Look, title: str, hint: str = "") -> None:
+    def __init__(self, look: Look, title: str) -> None:
         super().__init__("bigcard", (16, 14, 14, 8))
         self.column.setSpacing(0)
-        head = row(None, Label(look, title, 13, 600), -1, margins=(4, 0, 4, 0))
-        if hint:
-            head.addWidget(Label(look, hint, 11, 400, "text2"))
-        self.column.addLayout(head)
+        self._hint = Label(look, "", 11, 400, "text2")
+        self.column.addLayout(row(None, Label(look, title, 13, 600), -1, self._hint, margins=(4, 0, 4, 0)))
         self.column.addSpacing(6)
         self._list = column(None, spacing=0)
         self.column.addLayout(self._list)
         self.column.addStretch(1)
         self._count = 0
+
+    def hint(self, text: str) -> None:
+        """A word at the title's end."""
+        self._hint.say(text)
 
     def clear(self) -> None:
         """No entries."""

@@ -7,7 +7,7 @@ from functools import partial
 from pathlib import Path
 
 from PySide6.QtCore import QPointF, QRectF, Qt, Signal
-from PySide6.QtGui import QColor, QKeySequence, QPainter, QPaintEvent, QPen, QShortcut
+from PySide6.QtGui import QColor, QKeySequence, QPainter, QPaintEvent, QPen, QResizeEvent, QShortcut
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QScrollArea, QSizePolicy, QWidget
 
 from gui import words
@@ -21,8 +21,10 @@ from lab.recent import Recent
 from lab.store import Head
 
 _WIDTH = 1080
-_PROFILES, _RUNS = 4, 6
-"""So many of each are listed."""
+_PROFILES, _RUNS = 9, 6
+"""So many of each are listed; the profiles have a key each."""
+_SMALL = 760
+"""Lower than that, the lists come up to where they are seen."""
 _UNDER = (
     "Measure it on your own machines: the same operations over the lines you choose, "
     "with the proxy and without."
@@ -80,6 +82,7 @@ class StartPage(QScrollArea):
         self._look = look
         self._heads: list[tuple[Entry, Head]] = []
         self._profiles: list[tuple[Entry, Recent]] = []
+        self._open_cards: list[Card] = []
         self.setWidgetResizable(True)
         self.setFrameShape(QFrame.Shape.NoFrame)
         self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
@@ -95,7 +98,6 @@ class StartPage(QScrollArea):
         self.recovery.wanted.connect(self.recovered)
         self.recovery.thrown.connect(self.thrown)
         inner.addWidget(self.recovery)
-        inner.addSpacing(8)
         inner.addWidget(self._try(look))
         inner.addLayout(self._open(look))
         inner.addLayout(self._lists(look))
@@ -143,8 +145,11 @@ class StartPage(QScrollArea):
         self._profiles.clear()
         for one in profiles[:_PROFILES]:
             self._recent_card.add(self._profile(one))
-        other = Entry(look, "folder-open", "Open another profile …", "or drop a .toml file here", "Ctrl O")
-        other.setAccessibleName("Open another profile")
+        known = len(self._profiles)
+        self._recent_card.hint("" if not known else "Ctrl 1" if known == 1 else f"Ctrl 1 … {known}")
+        name = "Open another profile" if profiles else "Open a profile"
+        other = Entry(look, "folder-open", f"{name} …", "or drop a .toml file here", "Ctrl O")
+        other.setAccessibleName(name)
         other.clicked.connect(self.profile)
         self.another = other
         self._recent_card.add(other)
@@ -161,6 +166,17 @@ class StartPage(QScrollArea):
         """What is being done meanwhile; an empty text when it is over."""
         self._make.setEnabled(not text)
         self._state.say(marks.BUSY if text else "", text)
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        small = self.height() < self._look.px(_SMALL)
+        top, below, gap, inside = (20, 16, 12, 18) if small else (44, 32, 16, 24)
+        self._inner.setContentsMargins(0, top, 0, below)
+        self._inner.setSpacing(gap)
+        self._try_card.column.setContentsMargins(inside, inside, inside, inside)
+        self._drawing.setMinimumHeight(138 if small else 182)
+        for card in self._open_cards:
+            card.column.setContentsMargins(20, gap, 20, gap)
 
     def _profile(self, one: Recent) -> QWidget:
         counts = f"{_counted(one.hosts, 'host')}, {_counted(one.experiments, 'experiment')}"
@@ -186,7 +202,7 @@ class StartPage(QScrollArea):
         signal.emit(value)
 
     def _lists(self, look: Look) -> QHBoxLayout:
-        self._recent_card = ListCard(look, "Recent", "Ctrl 1 … 9")
+        self._recent_card = ListCard(look, "Recent")
         self._published_card = ListCard(look, "Published runs, ready to read")
         self.published_entries: list[Entry] = []
         for name, title, under, count in _PUBLISHED:
@@ -200,7 +216,7 @@ class StartPage(QScrollArea):
         return line
 
     def _try(self, look: Look) -> QWidget:
-        card = Card("bigcard", (24, 24, 24, 24))
+        card = self._try_card = Card("bigcard", (24, 24, 24, 24))
         text = (
             "Three hosts are made here, with a real server, a real caching proxy and a line as narrow as "
             "you like. Nothing stays behind."
@@ -215,7 +231,8 @@ class StartPage(QScrollArea):
         texts.addLayout(row(None, self._make, self._state, -1, spacing=16))
         line = row(None, spacing=36)
         line.addLayout(texts, 5)
-        line.addWidget(_Drawing(look), 7)
+        self._drawing = _Drawing(look)
+        line.addWidget(self._drawing, 7)
         card.column.addLayout(line)
         return card
 
@@ -226,6 +243,7 @@ class StartPage(QScrollArea):
             ("folder-open", "Open a run", _RUN, self.run),
         ):
             card = Card("bigcard", (20, 18, 20, 18))
+            self._open_cards.append(card)
             square = QFrame()
             square.setObjectName("softsquare")
             square.setFixedSize(36, 36)

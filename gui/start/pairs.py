@@ -15,6 +15,8 @@ from lab.analysis import words
 from lab.analysis.before_after import Pairs
 
 _ROW = 30
+_WIDTH = 820
+"""So wide that no case takes two lines."""
 
 
 class PairsDialog(Dialog):
@@ -22,7 +24,7 @@ class PairsDialog(Dialog):
 
     def __init__(self, look: Look, pairs: Pairs, window: QWidget) -> None:
         super().__init__(look, window, pairs.source.partition(":")[0], icon="chart-line-up")
-        self.setFixedWidth(min(look.px(720), window.width() - 24))
+        self.setFixedWidth(min(look.px(_WIDTH), window.width() - 24))
         self.body.addWidget(Label(look, breakable(pairs.text), 13, wrap=True))
         self.table = PairsTable(look, pairs)
         self.table.setFixedHeight(
@@ -55,7 +57,9 @@ class PairsTable(QTableWidget):
         self.setTabKeyNavigation(False)
         for number, row in enumerate(pairs.rows):
             gain = words.percent(pairs.gain(row))
-            for column, text in enumerate((row.case, f"{row.before:g}", f"{row.after:g}", gain)):
+            for column, text in enumerate(
+                (words.capital(row.case), f"{row.before:g}", f"{row.after:g}", gain)
+            ):
                 item = QTableWidgetItem(text)
                 if column:
                     item.setTextAlignment(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)

@@ -80,6 +80,15 @@ def draw_sign(painter: QPainter, look: Look, sign: str, box: QRectF, turn: float
     painter.restore()
 
 
+def draw_ring(painter: QPainter, look: Look, box: QRectF) -> None:
+    """Where the keyboard is: 2 px of accent, 2 px outside of a card."""
+    painter.save()
+    painter.setBrush(Qt.BrushStyle.NoBrush)
+    painter.setPen(QPen(look.colour("accent"), 2))
+    painter.drawRoundedRect(box.adjusted(-3, -3, 3, 3), 10, 10)
+    painter.restore()
+
+
 def draw_pip(painter: QPainter, look: Look, state: StateLook, standing: str, box: QRectF) -> None:
     """One attempt in the matrix. `standing` is one of `lab.live`'s or `lab.events.Standing`'s words."""
     painter.save()

@@ -383,11 +383,15 @@ class Segments(QFrame):
 
 
 class Empty(QWidget):
-    """An empty page: what will be here, how to get it, one filled button. Signal `pressed()`."""
+    """An empty page: what will be here, how to get it, one filled button, and a way out where one is given.
+
+    Signals: `pressed()`; `left()` the way out is taken.
+    """
 
     pressed = Signal()
+    left = Signal()
 
-    def __init__(self, look: Look, icon: str, title: str, text: str, deed: str) -> None:
+    def __init__(self, look: Look, icon: str, title: str, text: str, deed: str, out: str = "") -> None:
         super().__init__()
         card = Card("sunken", (40, 40, 40, 40))
         square = QFrame()
@@ -398,7 +402,11 @@ class Empty(QWidget):
         press.clicked.connect(self.pressed)
         for widget in (square, Label(look, title, 15, 600), Label(look, text, 13, 400, "text2"), press):
             card.column.addWidget(widget, 0, Qt.AlignmentFlag.AlignHCenter)
-        column(self, card, -1, margins=(0, 0, 20, 0))
+        if out:
+            link = Button(look, out, "link", height=24)
+            link.clicked.connect(self.left)
+            card.column.addWidget(link, 0, Qt.AlignmentFlag.AlignHCenter)
+        column(self, card, -1)
 
 
 def row(

@@ -219,7 +219,7 @@ class NavButton(QAbstractButton):
             painter.drawRoundedRect(box, 6, 6)
         if chosen:
             painter.setBrush(look.colour("accent"))
-            painter.drawRoundedRect(QRectF(0, 9 if not self._narrow else 15, 3, 18), 1.5, 1.5)
+            painter.drawRoundedRect(QRectF(0, 9 if not self._narrow else 6, 3, 18), 1.5, 1.5)
         ink = look.colour("accent" if chosen else "text2")
         painter.setPen(ink if chosen else look.colour("text"))
         if self._narrow:
@@ -426,7 +426,8 @@ class Head(QWidget):
 
     def needed(self) -> int:
         """The head's height, with the banner where there is one."""
-        return self.sizeHint().height()
+        # Texts that are wrapped make a size hint guess too high: it knows no width.
+        return self._column.totalHeightForWidth(self.width())
 
     def say(self, text: str) -> None:
         """A plain line under the title."""

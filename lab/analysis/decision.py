@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 from types import MappingProxyType
 
+from lab import units
 from lab.analysis import line_model, words
 from lab.analysis.cells import Cell
 from lab.analysis.line_model import Model, Point
@@ -293,3 +294,51 @@ def night(summary: Summary, inputs: Inputs, line: Line) -> Night | None:
         month_bytes=count * inputs.nights,
         basis=f"{words.percent(inputs.renewed)} {basis}, {words.amount(fill)}",
     )
+
+
+def sentences(found: Decision) -> Iterator[str]:
+    """The answer in words."""
+    asked, best = found.inputs, found.cheapest
+    wish = words.listed(
+        [f"{words.operation(name)} within {units.duration(s)}" for name, s in asked.wished_s.items()]
+    )
+    with_wish = f" that has {wish}" if wish else ""
+    if best is not None and best.money is not None:
+        yield f"Cheapest{with_wish}: {best.name}, {best.money:.2f} {asked.currency} a month, {_waits(best)} of waiting."
+    elif asked.wished_s and not any(one.meets for one in found.options):
+        yield f"No option has {wish}."
+    else:
+        quickest = min(
+            (one for one in found.options if one.time_s is not None and one.meets is not False),
+            key=lambda one: one.time_s or 0.0,
+            default=None,
+        )
+        if quickest is not None:
+            told = f"{quickest.name}, {_waits(quickest)} of waiting a month"
+            yield f"Quickest{with_wish}: {told}. Prices are not all given."
+    for line in found.fullness:
+        yield from _pays(found, line)
+
+
+def _pays(found: Decision, line: Line) -> Iterator[str]:
+    """What the proxy saves and costs on one line."""
+    both = {one.proxy.enabled: one for one in found.options if one.line == line}
+    times = [both[enabled].time_s for enabled in (False, True)] if len(both) == 2 else [None, None]
+    if times[0] is None or times[1] is None:
+        return
+    saved = times[0] - times[1]
+    time = f"{units.duration(abs(saved))} of waiting a month {'less' if saved >= 0 else 'more'}"
+    with_proxy, without = both[True].money, both[False].money
+    if with_proxy is None or without is None:
+        yield f"On {words.line(line)} the proxy means {time}."
+        return
+    gain = without - with_proxy
+    verdict = "it pays" if gain > 0 else "it does not pay"
+    yield (
+        f"On {words.line(line)} {verdict}: {time}, and {abs(gain):.2f} {found.inputs.currency} "
+        f"{'less' if gain > 0 else 'more'} in all."
+    )
+
+
+def _waits(one: Option) -> str:
+    return "an unknown time" if one.time_s is None else units.duration(one.time_s)

@@ -15,7 +15,7 @@ _EMPTY, _FULL = ProxyState(full=0), ProxyState(full=100)
 
 
 def fullness(view: View) -> tuple[Sequence[Sentence], str]:
-    """The sentences, and what a partly full cache has of a full one's gain."""
+    """The sentences, that of the headline first, and what a partly full cache has of a full one's gain."""
     more = [*_empty(view), *_partly(view), *_advice(view)]
     name = next((name for name in _by_use(view) if _best_line(view, name)), None)
     line = _best_line(view, name) if name else None
@@ -29,10 +29,10 @@ def fullness(view: View) -> tuple[Sequence[Sentence], str]:
     if verdict == "no-difference":
         ends = f"{words.cache(emptiest.proxy)} and {words.cache(fullest.proxy)}"
         seen = f"Between {ends} no difference was seen on {words.line(line)}."
-        return [told, said("fullness-alike", seen, [emptiest, fullest]), *more], "none"
+        return [said("fullness-alike", seen, [emptiest, fullest]), told, *more], "none"
     shared = _share(view, timed)
     if shared:
-        return [told, said("fullness-share", shared[0], [*shared[2], base]), *more], shared[1]
+        return [said("fullness-share", shared[0], [*shared[2], base]), told, *more], shared[1]
     quicker, slower = (fullest, emptiest) if verdict == "faster" else (emptiest, fullest)
     headline = words.times(words.ratio(slower.median_s or 0, quicker.median_s or 0))
     return [told, *more], headline
@@ -76,14 +76,16 @@ def _share(view: View, timed: Sequence[Cell]) -> tuple[str, str, tuple[Cell, Cel
         return None
     cell, full = partly[-1], words.cache(fullest.proxy)
     start = words.capital(words.state(cell.proxy))
+    name, times = words.operation(cell.operation), [words.duration(c.median_s or 0) for c in (cell, fullest)]
     if view.compared(cell, fullest) == "faster":
         return None
     if view.compared(cell, fullest) != "slower":
-        seen = f"{start} no difference from {full} was seen on {words.line(cell.line)}."
+        seen = f"{start} no difference from {full} was seen: {name} takes {times[0]} and {times[1]}."
         return seen, "same", (cell, fullest)
     gained = base.median_s - (cell.median_s or 0)
     share = words.share(gained, base.median_s - (fullest.median_s or 0))
-    return f"{start} {share} of what {full} gains is there.", share, (cell, fullest)
+    there = f"{name} takes {times[0]} instead of {times[1]}"
+    return f"{start} {share} of what {full} gains is there: {there}.", share, (cell, fullest)
 
 
 def _servable(view: View) -> list[str]:

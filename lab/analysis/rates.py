@@ -31,8 +31,7 @@ def rates(view: View) -> tuple[Sequence[Sentence], str]:
             f"no operation has three kept attempts on both {words.line(ends[0])} and {words.line(ends[1])}"
         )
         return [unanswered(view, reason)], words.NO_NUMBER
-    told, headline = _ends(view, ends, states[0])
-    found = [told]
+    found, headline = _ends(view, ends, states[0])
     if len(states) > 1:
         fuller, other = _brief(view, ends, states[1])
         found.append(fuller)
@@ -66,7 +65,8 @@ def _headline(moved: Sequence[_Change]) -> str:
     return words.times(_speed(moved[0])) if moved else "none"
 
 
-def _ends(view: View, ends: tuple[Line, Line], proxy: ProxyState) -> tuple[Sentence, str]:
+def _ends(view: View, ends: tuple[Line, Line], proxy: ProxyState) -> tuple[list[Sentence], str]:
+    """What gains most, and then the others."""
     changes = _changes(view, ends, proxy)
     moved = _moved(changes)
     told = [_faster(change, whole=not place) for place, change in enumerate(moved)]
@@ -76,9 +76,13 @@ def _ends(view: View, ends: tuple[Line, Line], proxy: ProxyState) -> tuple[Sente
     rest += [f"slower on the faster line: {named(slower)}"] if slower else []
     rate = words.times(words.ratio(ends[1].download_bps or 0, ends[0].download_bps or 0))
     start = f"{words.line(ends[1])} instead of {words.line(ends[0])} is {rate} the download rate"
-    parts = "; ".join([*([words.listed(told)] if told else []), *rest])
     used = [cell for slow, fast, _ in changes for cell in (slow, fast)]
-    return said("rate", f"{start}; {words.state(proxy)}: {parts}.", used), _headline(moved)
+    first, cells = (told[0], moved[0][:2]) if told else ("; ".join(rest), used)
+    found = [said("rate", f"{start}; {words.state(proxy)}: {first}.", cells)]
+    others = [f"the others: {words.listed(told[1:])}"] if told[1:] else []
+    if told and (others or rest):
+        found.append(said("rate-others", f"{words.capital('; '.join([*others, *rest]))}.", used))
+    return found, _headline(moved)
 
 
 def _brief(view: View, ends: tuple[Line, Line], proxy: ProxyState) -> tuple[Sentence, str]:

@@ -91,8 +91,16 @@ def _published(view: View) -> tuple[Sequence[Sentence], str]:
         text = f"Fitted to the times as fixed cost + volume ÷ rate ({len(cells)} cells): {named([name])} {parts}."
         told.append(said("fitted", text, cells, shown=TRAFFIC))
         if headline == words.NO_NUMBER:
-            least = volumes[max(volumes, key=lambda proxy: -1.0 if proxy.full is None else proxy.full)]
+            fullest = max(volumes, key=lambda proxy: -1.0 if proxy.full is None else proxy.full)
+            least = volumes[fullest]
             headline = words.share(volumes[DISABLED] - least, volumes[DISABLED])
+            both = [cell for cell in cells if cell.proxy in (DISABLED, fullest)]
+            moved = f"{least / 1e6:.2f} MB over the line instead of {volumes[DISABLED] / 1e6:.2f} MB"
+            text = (
+                f"{words.capital(words.state(fullest))} {named([name])} moves {moved}, {headline} less, "
+                f"as fitted to the published times ({len(both)} cells)."
+            )
+            told.insert(0, said("fitted-share", text, both, shown=TRAFFIC))
     return told, headline
 
 

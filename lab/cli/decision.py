@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -34,7 +33,7 @@ def given(file: str | None, seen: Summary) -> Inputs:
 def report(found: Decision, out: Console, *, assumed: bool) -> None:
     """Options, the sums of the cheapest and of today's line, fullness, nights; and the inputs, to be edited."""
     wrapped = not out.is_terminal
-    for text in sentences(found):
+    for text in decision.sentences(found):
         out.print(text, soft_wrap=wrapped)
     out.print()
     out.print(_options(found))
@@ -53,54 +52,6 @@ def report(found: Decision, out: Console, *, assumed: bool) -> None:
         )
         out.print()
     out.print(inputs.text(found.inputs), soft_wrap=True)
-
-
-def sentences(found: Decision) -> Iterable[str]:
-    """The answer in words."""
-    asked, best = found.inputs, found.cheapest
-    wish = words.listed(
-        [f"{words.operation(name)} within {units.duration(s)}" for name, s in asked.wished_s.items()]
-    )
-    with_wish = f" that has {wish}" if wish else ""
-    if best is not None and best.money is not None:
-        yield f"Cheapest{with_wish}: {best.name}, {best.money:.2f} {asked.currency} a month, {_waits(best)} of waiting."
-    elif asked.wished_s and not any(one.meets for one in found.options):
-        yield f"No option has {wish}."
-    else:
-        quickest = min(
-            (one for one in found.options if one.time_s is not None and one.meets is not False),
-            key=lambda one: one.time_s or 0.0,
-            default=None,
-        )
-        if quickest is not None:
-            told = f"{quickest.name}, {_waits(quickest)} of waiting a month"
-            yield f"Quickest{with_wish}: {told}. Prices are not all given."
-    for line in found.fullness:
-        yield from _pays(found, line)
-
-
-def _pays(found: Decision, line: Any) -> Iterable[str]:
-    """What the proxy saves and costs on one line."""
-    both = {one.proxy.enabled: one for one in found.options if one.line == line}
-    times = [both[enabled].time_s for enabled in (False, True)] if len(both) == 2 else [None, None]
-    if times[0] is None or times[1] is None:
-        return
-    saved = times[0] - times[1]
-    time = f"{units.duration(abs(saved))} of waiting a month {'less' if saved >= 0 else 'more'}"
-    with_proxy, without = both[True].money, both[False].money
-    if with_proxy is None or without is None:
-        yield f"On {words.line(line)} the proxy means {time}."
-        return
-    gain = without - with_proxy
-    verdict = "it pays" if gain > 0 else "it does not pay"
-    yield (
-        f"On {words.line(line)} {verdict}: {time}, and {abs(gain):.2f} {found.inputs.currency} "
-        f"{'less' if gain > 0 else 'more'} in all."
-    )
-
-
-def _waits(one: Option) -> str:
-    return "an unknown time" if one.time_s is None else units.duration(one.time_s)
 
 
 def _options(found: Decision) -> Table:
@@ -226,7 +177,7 @@ def as_json(found: Decision) -> dict[str, Any]:
             for line, times in found.fullness.items()
         ],
         "nights": [{"line": units.line_text(line), **asdict(one)} for line, one in found.nights.items()],
-        "sentences": list(sentences(found)),
+        "sentences": list(decision.sentences(found)),
     }
 
 

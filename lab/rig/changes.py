@@ -119,7 +119,8 @@ def _leased(lab: Lab, host: Host, experiment: Experiment) -> Iterator[tuple[str,
             continue
         what = planning.engine(host)
         yield (
-            f"{what} of BranchLab's own in {folder}, which is made for it, and what is missing on the way there",
+            f"{what} of BranchLab's own in {folder}, which is made for it, and what is missing on the way there"
+            " (written down in /var/lib/branchlab/made)",
             "stopped, its folder removed, and those on the way that were made",
             soon,
         )
@@ -131,7 +132,7 @@ def _leased(lab: Lab, host: Host, experiment: Experiment) -> Iterator[tuple[str,
         )
     if host.role is Role.CLIENT or (host.role is Role.SERVER and experiment.data):
         what = "working copies" if host.role is Role.CLIENT else "a repository made for this run"
-        yield f"a scratch folder below the temporary folder: {what}", "removed", soon
+        yield f"a scratch folder in `branchlab-UID` below the temporary folder: {what}", "removed", soon
     if host.root != "none":
         yield "bytes counted per host (nftables table `inet branchlab`)", "the table deleted", soon
 
@@ -160,6 +161,14 @@ def _kept(host: Host, experiment: Experiment) -> Iterator[tuple[str, str, str]]:
             "kept empty for the next run (written down in /var/lib/branchlab/made)",
             "until `branchlab forget`",
         )
+    where = "`branchlab-run-UID` below the temporary folder"
+    if host.root != "none":
+        where = f"`/run/branchlab`, and {where}"
+    yield (
+        f"leases and how to undo them, in {where}",
+        "taken out; what the host took back by itself while nobody was there stays, in `taken-back.jsonl-…`",
+        "until the next `branchlab revert`; the folder until `branchlab forget`",
+    )
     yield (
         "the agent, in the user's cache folder (`~/.cache/branchlab`)",
         "kept for the next run",

@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 from lab.agents import BUSY_ADVICE, Agent
 from lab.credentials import Passwords
 from lab.errors import AgentRefused, ConnectionLost, HostTrouble, HostUnreachable, LabError, Stopped
-from lab.model import Experiment, Host, Lab, Role
+from lab.model import Experiment, Host, Lab, Line, Role
 from lab.rig import host_checks, peers, scratch, services
 from lab.rig.host_checks import Checked
 from lab.rig.hosts import Connected, connected, in_role, only, owner
@@ -41,6 +41,8 @@ def check(
 ) -> tuple[Checked, ...]:
     """Everything that a run would need, looked at; nothing is changed. Raises no LabError but Stopped.
 
+    Of a lab without a client or a server, as one host alone is, what is between the hosts is not looked at.
+
     Of the experiments in `also` what was not said before is told, with their name.
     `say` is told of each host's name before it is looked at, and of an empty one before what is between them.
     """
@@ -60,7 +62,8 @@ def check(
             raise
         except LabError as error:
             found.append(Checked(host.name, False, str(error), error.advice))
-    if len(reached) == len(lab.hosts):
+    whole = lab.having(Role.CLIENT) and lab.having(Role.SERVER)
+    if whole and len(reached) == len(lab.hosts):
         say("")
         found += _line(lab, experiment, stop, known, also)
     return tuple(found)
@@ -113,6 +116,9 @@ def _windows(one: Connected, holds: bool) -> Iterator[Checked]:
             "no line can be held on Windows",
             'Give a Linux machine between office and server role = "router".',
         )
+    lacks = services.not_on_windows(one)
+    if lacks is not None:
+        yield Checked(one.name, False, *lacks)
     yield Checked(one.name, True, "bytes that arrive on Windows are counted by a router, if they pass one")
 
 
@@ -268,11 +274,24 @@ def _wanted(
     try:
         yield from _ports(experiment, hosts, seen)
         line.refuse(experiment.lines, stop)
+        yield from loss_placed(experiment.lines, line.place, line.server.name)
         yield from _services(experiment, hosts)
     except Stopped:
         raise
     except LabError as error:
         yield Checked(error.host or hosts[0].name, False, str(error), error.advice)
+
+
+def loss_placed(lines: Sequence[Line], place: str, server: str) -> Iterator[Checked]:
+    """That the sender's own TCP sees what is lost before it has left its host: a real line, or a router, hides that."""
+    if place != "router" and any(0 < one.loss < 1 for one in lines):
+        yield Checked(
+            server,
+            True,
+            "loss is made on the host that sends, whose TCP notices it at once and sends again: less is lost to it than"
+            " on a real line",
+            'Give a Linux machine between office and server role = "router" if loss is what you want to know about.',
+        )
 
 
 def _means(word: Mapping[str, Any]) -> str:

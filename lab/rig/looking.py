@@ -10,9 +10,9 @@ from typing import Any
 from lab import recipes, units
 from lab.asking import Question
 from lab.credentials import Passwords
-from lab.errors import AgentRefused, BadInput
+from lab.errors import AgentRefused, BadInput, HostLacks
 from lab.model import Experiment, Host, Lab, Line, Role
-from lab.rig import checking, peers, planning
+from lab.rig import checking, peers, planning, services
 from lab.rig.fullness import Fullness
 from lab.rig.hosts import Connected, connected, only
 from lab.rig.line import HeldLine, Other, Standing
@@ -231,10 +231,13 @@ def _rest(others: int) -> str:
 
 
 def _refuse_rootless(hosts: Sequence[Connected], experiment: Experiment) -> None:
-    """Raise HostLacks where a service of our own is to be started and no way to become root is given."""
+    """Raise HostLacks where a service of our own cannot be started: no way to become root, or not on Windows."""
     for one in hosts:
         proxy = one.host.role is Role.PROXY and one.host.cache is not None
         if one.host.services and (proxy or (one.host.role is Role.SERVER and experiment.data)):
+            lacks = services.not_on_windows(one)
+            if lacks is not None:
+                raise HostLacks(lacks[0], advice=lacks[1], host=one.name)
             _ = one.privileged
 
 

@@ -173,9 +173,16 @@ def _files(host: Host, agent: agents.Agent) -> Iterator[str]:
         yield f"{entry['path']}: {entry['what']} ({mark[entry['there']]})"
     if host.root == "none":
         return
-    yield "/run/branchlab: leases and how to undo them, while a run goes on (root's, 0700)"
+    yield (
+        "/run/branchlab: leases and how to undo them, while a run goes on (root's, 0700); in taken-back.jsonl-…, what"
+        " this host took back by itself, until the next branchlab revert"
+    )
     if host.services:
-        yield "/var/lib/branchlab/made: which folders root made for services, while one of them is there (root's, 0700)"
+        stays = ": the cache's until branchlab forget" if cache_folders(host) else ""
+        yield (
+            "/var/lib/branchlab/made: which folders root made for services, while one of them is there (root's, 0700)"
+            f"{stays}"
+        )
     if host.root in ("sudo", "doas"):
         yield f"{FOLDER}/agent-DIGEST.py: the installed agent, if an administrator put it there"
     for folder in service_folders(host):

@@ -116,6 +116,8 @@ def refuse_unmarked(
     if experiment.scratch and any(name in CHANGING for name in experiment.operations):
         place = filled(experiment.scratch, server.host)
         _refuse_place(svn, seen, place, stop)
+        if "check-out" in experiment.operations:
+            _refuse_lockless(Svn(client, driver, entered, place.rpartition("/")[0]), place, stop)
         _refuse_living(svn, client, place, stop)
     return Own(
         url=url,
@@ -186,6 +188,31 @@ def _refuse_place(svn: Svn, repository: Seen, place: str, stop: Stop) -> None:
     _refuse_wrong_place(seen, repository)
     if svn.property(MARK, place, stop) != _mark(seen):
         raise _unmarked(place)
+
+
+def _refuse_lockless(svn: Svn, place: str, stop: Stop) -> None:
+    """Raise HostTrouble where the server lets nobody lock, or not this user: asked for the place itself.
+
+    Which is a folder, and no folder can be locked: who may is told so (W160017), who may not the same as of a file. So
+    nothing is locked, and no revision made. A hook's word is not taken: of files it may have another.
+    """
+    told = svn.tried(["lock", places.exact(place)], stop)
+    if any(code in told for code in _LOCKLESS):
+        raise _lockless(f"svn could not do this: {entry.shortened(told)}", svn.host, f"svn lock {place}")
+
+
+_LOCKLESS = ("E200007", "160039", "E175013")
+"""Of svn's words: not supported (nobody has a name), not authorized, forbidden (svn_error_codes.h)."""
+
+
+def _lockless(text: str, host: str, tried: str) -> HostTrouble:
+    return HostTrouble(
+        f"the server locks no file in the scratch place, so there can be no Check-Out: {text}",
+        host=host,
+        tried=tried,
+        advice="A Subversion server only locks for users who have a name, and may (LOCK). Give the run one (user = in"
+        " the experiment), or take check-out out of the operations.",
+    )
 
 
 def _refuse_wrong_place(place: Seen, repository: Seen) -> None:
@@ -573,13 +600,7 @@ class RunPlace:
         try:
             self._svn.done(["lock", url], stop)
         except HostTrouble as error:
-            raise HostTrouble(
-                f"the server locks no file in the scratch place, so there can be no Check-Out: {error}",
-                host=error.host,
-                tried=error.tried,
-                advice="A Subversion server only locks for users who have a name. Give the run one (user = in the"
-                " experiment), or take check-out out of the operations.",
-            ) from error
+            raise _lockless(str(error), error.host, error.tried) from error
         self._svn.done(["unlock", url], stop)
 
     def refuse_elsewhere(self, folder: str, stop: Stop) -> None:

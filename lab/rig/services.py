@@ -48,6 +48,24 @@ def wanted(
             yield proxy, _service(proxy, "caching-proxy", port, options)
 
 
+def not_on_windows(one: Connected) -> tuple[str, str] | None:
+    """What of BranchLab's own the profile wants on a Windows host and cannot be had there, and what to do instead."""
+    if not one.facts.get("windows") or not one.host.services:
+        return None
+    if one.host.role is Role.SERVER:
+        return (
+            "BranchLab starts no Subversion server on Windows",
+            "Name the repository of the server that is there, and take `data` and `services` out; or take a host with"
+            " Linux.",
+        )
+    if one.host.cache and caches.kind(one.host.cache.kind).engine != "apache":
+        return (
+            f"BranchLab starts no proxy but Apache on Windows, and the cache is of kind {one.host.cache.kind}",
+            'Take `services` out to use the proxy that is there as it is, or write kind = "apache-disk".',
+        )
+    return None
+
+
 def _service(one: Connected, kind: str, port: int, options: dict[str, Any]) -> dict[str, Any]:
     return {"kind": kind, "folder": f"{one.host.services}/{kind}", "port": port, "options": options}
 

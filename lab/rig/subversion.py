@@ -52,6 +52,11 @@ class Svn:
         self._entry = entry
         self._options = driver.entering(entry.user, entry.ca).options(NO_FOLDER)
 
+    @property
+    def host(self) -> str:
+        """The client's name in the profile."""
+        return self._client.name
+
     def seen(self, target: str, stop: Stop) -> Seen | None:
         """What is at a URL or in a working copy; None if nothing is there.
 

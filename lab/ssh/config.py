@@ -8,6 +8,7 @@ from __future__ import annotations
 import fnmatch
 import functools
 import os
+import re
 import shlex
 import shutil
 import signal
@@ -23,6 +24,8 @@ from lab.errors import BadInput
 
 ASKED_S = 5.0
 """`ssh -G` reads files and may run a `Match exec`; after this it is given up."""
+MOST_BYTES = 4_000_000
+"""So much of a file that somebody names is looked at."""
 DEEPEST = 16
 """So deep may files include each other, as for ssh."""
 SYSTEM = Path("/etc/ssh/ssh_config")
@@ -161,6 +164,42 @@ def names(path: Path | None = None) -> tuple[str, ...]:
     found: dict[str, None] = {}
     _named(path or Path("~/.ssh/config").expanduser(), found, depth=0)
     return tuple(found)
+
+
+@dataclass(frozen=True, slots=True)
+class Named:
+    """How SSH comes to a host that a configuration names: what it connects to, and what is said beside it."""
+
+    host: str
+    user: str = ""
+    port: str = ""
+    jump: str = ""
+    key: str = ""
+
+
+def listed(path: Path) -> dict[str, Named] | None:
+    """The hosts that an SSH configuration other than one's own names; None if the file does not look like one.
+
+    Only what is in the file counts, and nothing of it is run. Raises BadInput for one that makes no sense.
+    """
+    try:
+        text = path.read_bytes()[:MOST_BYTES].decode("utf-8", "replace")
+    except OSError as error:
+        raise BadInput(f"{path} cannot be read: {error.strerror}") from error
+    if not re.search(r"(?im)^[ \t]*(?:host|match)(?:[ \t]+|[ \t]*=[ \t]*)\S", text):
+        return None
+    found = {}
+    for name in names(path):
+        said = read(name, "", [path])
+        jump = said.one("proxyjump")
+        found[name] = Named(
+            said.one("hostname", name).replace("%h", name),
+            said.one("user"),
+            said.one("port"),
+            "" if jump.lower() == "none" else jump,
+            said.one("identityfile"),
+        )
+    return found
 
 
 def _named(path: Path, found: dict[str, None], *, depth: int) -> None:

@@ -1,11 +1,19 @@
-"""Fields of the page: a label above, a unit inside, the verdict below; taken with Enter or on leaving."""
+"""Fields: a label above, a unit inside, the verdict below; taken with Enter or on leaving."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
-from PySide6.QtCore import QEvent, QRectF, Qt, Signal
-from PySide6.QtGui import QFocusEvent, QKeyEvent, QKeySequence, QPainter, QPaintEvent, QResizeEvent
+from PySide6.QtCore import QEvent, Qt, Signal
+from PySide6.QtGui import (
+    QDragEnterEvent,
+    QFocusEvent,
+    QKeyEvent,
+    QKeySequence,
+    QPainter,
+    QPaintEvent,
+    QResizeEvent,
+)
 from PySide6.QtWidgets import QLineEdit, QSizePolicy, QVBoxLayout, QWidget
 
 from gui.theme import marks
@@ -83,6 +91,12 @@ class Entry(QLineEdit):
         else:
             super().keyPressEvent(event)
 
+    def dragEnterEvent(self, event: QDragEnterEvent) -> None:
+        if event.mimeData().hasUrls():  # a file that is dropped here is meant for the window
+            event.ignore()
+        else:
+            super().dragEnterEvent(event)
+
     def focusOutEvent(self, event: QFocusEvent) -> None:
         super().focusOutEvent(event)
         if event.reason() not in (
@@ -159,6 +173,19 @@ class Field(QWidget):
         self.verdict.setVisible(bool(text))
         self.entry.setAccessibleDescription(text)
 
+    @property
+    def untaken(self) -> str | None:
+        """What was typed and not taken, since it is wrong or not left yet; None where nothing was."""
+        return None if self.entry.text() == self.entry.before else self.entry.text()
+
+    def retype(self, text: str) -> None:
+        """Show what was typed here before, and what is wrong with it; it is taken when it is left."""
+        self.entry.setText(text)
+        try:
+            self._read(text)
+        except BadInput as error:
+            self.say(marks.TROUBLE, str(error))
+
     def _take(self) -> None:
         text = self.entry.text()
         if text == self.entry.before:
@@ -208,38 +235,3 @@ class Wrapped(Label):
         super().resizeEvent(event)
         if event.size().width() != event.oldSize().width():
             self._fit()
-
-
-class Pips(QWidget):
-    """The attempts of a cell, drawn: warm-ups hollow and small, the others filled."""
-
-    _MOST = 12
-
-    def __init__(self, look: Look) -> None:
-        super().__init__()
-        self._look = look
-        self._attempts, self._warm_up = 0, 0
-        self.setFixedHeight(HEIGHT)
-
-    def show_attempts(self, attempts: int, warm_up: int) -> None:
-        """So many, the first ones of them warm-up."""
-        self._attempts, self._warm_up = max(0, min(attempts, self._MOST)), max(0, warm_up)
-        self.setFixedWidth(max(1, 24 * self._attempts + 4))
-        self.setAccessibleName(f"{warm_up} of {attempts} attempts are warm-up")
-        self.update()
-
-    def paintEvent(self, event: QPaintEvent) -> None:
-        painter, look = QPainter(self), self._look
-        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-        x, middle = 0.5, self.height() / 2
-        for number in range(self._attempts):
-            if number < self._warm_up:
-                painter.setPen(look.colour("edge"))
-                painter.setBrush(Qt.BrushStyle.NoBrush)
-                painter.drawRoundedRect(QRectF(x, middle - 5.5, 11, 11), 2, 2)
-                x += 15
-            else:
-                painter.setPen(Qt.PenStyle.NoPen)
-                painter.setBrush(look.mixed(look.token("edge"), 0.8))
-                painter.drawRoundedRect(QRectF(x, middle - 8, 20, 16), 3, 3)
-                x += 24
