@@ -14,6 +14,8 @@ import pytest
 import updated
 
 FRAME_MS = 16.0
+MOST_EVENTS = 3_000
+"""Within the seconds on a page; what streams makes some hundreds of them."""
 MOST_GROWTH = 20_000_000
 
 
@@ -37,7 +39,7 @@ def test_no_event_holds_the_window_for_a_frame_while_three_hosts_stream(tmp_path
     assert set(told["pages"]) == {*frames.PAGES, "the end"}
     assert told["samples"] > 200
     for page in frames.PAGES:
-        assert told["pages"][page]["events"] > 30, page
+        assert 30 < told["pages"][page]["events"] < MOST_EVENTS, page  # nothing goes round and round
     worst = {page: told["pages"][page]["worst_ms"][:3] for page in frames.PAGES}
     assert not {page: found for page, found in worst.items() if found[0][0] >= FRAME_MS}
 
