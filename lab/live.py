@@ -33,6 +33,8 @@ _OUTPUT_LINES = 200
 _NOTES = 300
 _LINE_CHARACTERS = 2000
 _EDGE_S = 0.05
+_WITHIN = ("traffic-sampled", "output-seen")
+"""Events of a trial under way, many a second, that change nothing of what others should take."""
 _POINTS = 4000
 """A minute has some hundreds of samples; so many only where something floods."""
 _CONTROLS = re.compile(
@@ -217,9 +219,12 @@ class Live:
         self._heard = 0.0
         self._overhead: tuple[float, int] = (0.0, 0)
         self._trial_at = ""
+        self._guesses: dict[Treatment, tuple[float | None, float]] = {}
 
     def apply(self, event: events.Event) -> None:
         """Fold one event in."""
+        if event.kind not in _WITHIN:
+            self._guesses.clear()
         handler = _HANDLERS.get(event.kind)
         if handler is not None:
             handler(self, event)
@@ -281,17 +286,13 @@ class Live:
         Attempts of the same cell, else the same operation and state on the nearest line, its transfer time
         scaled to this line's rates. None while neither was measured.
         """
-        cell = self.cells.get(treatment)
-        if cell is not None:
-            if (median := cell.median_s) is not None:
-                return median
-            if cell.last is not None:
-                return cell.last.wall_s
-        return self._scaled_s(treatment)
+        known = self._guessed().get(treatment)
+        return self._scaled_s(treatment) if known is None else known[0]
 
     def eta(self) -> tuple[float, float] | None:
         """Least and most seconds to go, preparing included; None before anything was measured."""
-        known = [(cell, *self._guess(cell.treatment)) for cell in self.cells.values() if cell.left]
+        guessed = zip(self.cells.values(), self._guessed().values(), strict=True)
+        known = [(cell, seconds, sure) for cell, (seconds, sure) in guessed if cell.left]
         measured = [(cell.left, s) for cell, s, _ in known if s is not None]
         if not known or not (measured or self._overhead[1]):
             return (0.0, 0.0) if self.total and self.done == self.total else None
@@ -321,9 +322,11 @@ class Live:
     def parts(self) -> Iterator[tuple[Line, float, float]]:
         """Per line: its share of the whole run's expected time, and the part of it that is done (0 to 1)."""
         weights: dict[Line, list[float]] = {line: [0.0, 0.0] for line in self.lines}
-        fallback = self._typical_s()
-        for cell in self.cells.values():
-            one = (self.expected_s(cell.treatment) or fallback) + (self.overhead_s or 0.0)
+        guessed = [seconds for seconds, _ in self._guessed().values()]
+        known = [seconds for seconds in guessed if seconds is not None]
+        fallback = sum(known) / len(known) if known else 1.0
+        for cell, seconds in zip(self.cells.values(), guessed, strict=True):
+            one = (seconds or fallback) + (self.overhead_s or 0.0)
             weights[cell.treatment.line][0] += one * len(cell.trials)
             weights[cell.treatment.line][1] += one * cell.done
         whole = sum(weight for weight, _ in weights.values()) or 1.0
@@ -336,19 +339,20 @@ class Live:
         found = (self.cells.get(Treatment(line=line, operation=operation, state=state)) for state in states)
         return [cell for cell in found if cell is not None]
 
-    def _guess(self, treatment: Treatment) -> tuple[float | None, float]:
-        """Expected seconds, and how far off they may be, as a share."""
-        cell = self.cells[treatment]
-        if cell.kept:
-            return self.expected_s(treatment), 0.04
-        if cell.last is not None:
-            return self.expected_s(treatment), 0.08
-        scaled = self._scaled_s(treatment)
-        return (scaled, 0.2) if scaled is not None else (None, 0.5)
+    def _guessed(self) -> dict[Treatment, tuple[float | None, float]]:
+        """What an attempt in each cell should take, in their order; worked out anew after each trial, not each look."""
+        if not self._guesses:
+            self._guesses = {treatment: self._guess(cell) for treatment, cell in self.cells.items()}
+        return self._guesses
 
-    def _typical_s(self) -> float:
-        known = [s for cell in self.cells.values() if (s := self.expected_s(cell.treatment)) is not None]
-        return sum(known) / len(known) if known else 1.0
+    def _guess(self, cell: Cell) -> tuple[float | None, float]:
+        """Expected seconds, and how far off they may be, as a share."""
+        if (median := cell.median_s) is not None:
+            return median, 0.04
+        if cell.last is not None:
+            return cell.last.wall_s, 0.08
+        scaled = self._scaled_s(cell.treatment)
+        return (scaled, 0.2) if scaled is not None else (None, 0.5)
 
     def _scaled_s(self, treatment: Treatment) -> float | None:
         best: tuple[float, Cell] | None = None
