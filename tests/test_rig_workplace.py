@@ -430,7 +430,8 @@ def test_a_repository_as_it_is_is_looked_at_first_and_its_place_cleared_and_fill
     list(one.set_up(Stop()))
     assert machine.ran[0].split()[:2] == ["svn", "info"]
     assert machine.services == ["caching-proxy"]  # no server of our own
-    left, begin, tried, work, *_ = changing(machine)
+    may_lock, left, begin, tried, work, *_ = changing(machine)
+    assert may_lock == f"lock {PLACE}"  # a folder, which never can be: nothing is changed
     assert left == f"delete {PLACE}/run-0a1b2c3d"  # and not `notes`
     assert begin.endswith("/place")
     assert tried == f"delete {PLACE}/run-{one._token}/try"
