@@ -11,7 +11,7 @@ PYTEST := QT_QPA_PLATFORM=offscreen "$(BIN)/python" -m pytest -n auto --maxproce
 	--max-worker-restart 1
 
 .DEFAULT_GOAL := help
-.PHONY: moved help demo test test-slow campaign screenshots lint packages-demo packages-test clean
+.PHONY: moved help demo test test-slow campaign screenshots bench lint packages-demo packages-test clean
 # Set-up, lint and tests come one after another, also under make -j.
 .NOTPARALLEL:
 
@@ -36,6 +36,11 @@ campaign: packages-test $(VENV)/.test ## kill, cut and stop everything fifty tim
 screenshots: packages-test $(VENV)/.test ## every page and dialog as a picture in build/screenshots, of a short real run or RUN=FILE
 	QT_QPA_PLATFORM=xcb xvfb-run --auto-servernum --server-args "-screen 0 2900x1900x24" \
 		"$(BIN)/python" tests/screens.py $(if $(RUN),"$(RUN)")
+
+# Under Xvfb, as the window system of a desk would have it; offscreen paints the same, and shows it nowhere.
+bench: packages-test $(VENV)/.test ## how quick the window is beside an empty one, in build/bench.json; passes and fails nothing
+	QT_QPA_PLATFORM=xcb xvfb-run --auto-servernum --server-args "-screen 0 1600x1000x24" \
+		"$(BIN)/python" tests/bench.py
 
 lint: $(VENV)/.test ## style, types, and who may lean on whom
 	"$(BIN)/ruff" check $(SOURCES)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import os
 import signal
 import sys
 from collections.abc import Callable, Sequence
@@ -13,7 +14,7 @@ from PySide6.QtCore import Qt, QTimer
 from PySide6.QtGui import QGuiApplication, QIcon, QPainter, QPixmap
 from PySide6.QtWidgets import QApplication
 
-from gui import rubbish, single
+from gui import rubbish, single, threads
 from gui.theme import look as looks
 from gui.theme import marks, sheet
 from gui.theme.look import Look
@@ -48,6 +49,8 @@ def main(
     Codes: 0; of a run that was asked for: 1 if a trial failed or a cell has nothing kept, 2 if it would have done
     what is not in `agreed`, 3 if it failed or could not begin, 130 if it was stopped or a person did not agree.
     """
+    if os.environ.get(threads.VARIABLE):
+        threads.watch()
     application = application_made(argv)
     if profile is None and single.call(store.data_folder()):
         return DONE

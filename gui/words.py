@@ -35,6 +35,12 @@ def roughly(seconds: float) -> str:
     return f"{whole // 3600}:{whole % 3600 // 60:02d}:{whole % 60:02d}"
 
 
+def hosts(names: str) -> str:
+    """Names with commas between, of many the first ones: `desk-1, desk-2 and 8 more`."""
+    each = names.split(", ")
+    return names if len(each) < 4 else f"{', '.join(each[:2])} and {len(each) - 2} more"
+
+
 def clock(seconds: float) -> str:
     """A running clock: `0:02.3` below ten seconds, `0:31`, `1:04:10`."""
     if seconds < 10:

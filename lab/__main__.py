@@ -158,7 +158,13 @@ def plan(parts: Parts, profile_path: str, experiment_name: str | None, changes: 
         name = tables.trial_words(treatment.operation, treatment.state, treatment.line)
         click.echo(f"{trial.number:>{width}}  block {trial.block}  {name}, attempt {trial.attempt}{kind}")
     click.echo()
-    for host, commands in parts.commands(profile.lab, experiment).items():
+    told = parts.commands(profile.lab, experiment)
+    if experiment.at_once > 1:
+        names = ", ".join(host.name for host in profile.lab.taking_part(experiment))
+        click.echo(
+            f"At the same moment on {names}, timed from the first one's start to the last one's end.\n"
+        )
+    for host, commands in told.items():
         click.echo(f"On {host}:")
         for command in commands:
             click.echo(f"  {command if isinstance(command, str) else shlex.join(command)}")

@@ -132,7 +132,7 @@ class TrialStarted:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CommandStarted:
-    """Preparing is over; this command is timed now on this host."""
+    """Preparing is over; this command is timed now on this host. Of several clients each has one, begun together."""
 
     trial: int
     host: str
@@ -157,6 +157,8 @@ class OutputSeen:
     trial: int
     stream: str
     text: str
+    host: str = ""
+    """where it was printed, if several clients have a part in the trial"""
     kind: Literal["output-seen"] = "output-seen"
 
 
@@ -165,14 +167,40 @@ class Proof:
     """One thing that a trial proved about itself, or failed to."""
 
     name: str
-    """line, cache, path, quiet, exit, busy, awake"""
+    """line, cache, path, quiet, exit, together, busy, awake"""
     ok: bool
     text: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ClientDone:
+    """One client's part in a trial of several. Its own duration is in seconds on its own clock.
+
+    `started_s` is how long after the first of them its command began, known to ± `error_s`, since that takes
+    comparing clocks over the network; `bytes` are those of its own pairs, as they arrived.
+    """
+
+    host: str
+    started_s: float
+    error_s: float
+    exit_status: int | None = None
+    wall_s: float | None = None
+    user_s: float | None = None
+    system_s: float | None = None
+    peak_kib: int | None = None
+    bytes: dict[str, int] = field(default_factory=dict)
+    ok: bool = True
+    output: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class TrialFinished:
-    """A trial's record. Durations in seconds on the client's own clock; bytes as they arrived."""
+    """A trial's record. Durations in seconds on the client's own clock; bytes as they arrived.
+
+    Of several clients, which `clients` has each for itself, `wall_s` is from the first one's start to the last one's
+    end; processor times are sums, `peak_kib` is the largest; exit status and output are those of the first that
+    failed, or else of the last to end.
+    """
 
     trial: int
     at: str
@@ -199,6 +227,7 @@ class TrialFinished:
     read_upload_bps: int | None = None
     read_download_bps: int | None = None
     output: str = ""
+    clients: tuple[ClientDone, ...] = ()
     kind: Literal["trial-finished"] = "trial-finished"
 
 

@@ -346,7 +346,7 @@ class Hands:
         )
 
     def _narrowed(self, operation: str, *, refuse: bool = True) -> Experiment:
-        """The experiment with this one operation, the proxy enabled, on the line as it is."""
+        """The experiment with this one operation, by one client, the proxy enabled, on the line as it is."""
         if self._wanted is None:
             raise AssertionError("only a line is held without an experiment")
         self._cache()
@@ -356,7 +356,12 @@ class Hands:
                 advice=f"Write one of: {', '.join(cacheable(self._wanted, self._drivers)) or 'none of it does'}.",
             )
         return replace(
-            self._wanted, operations=(operation,), lines=(AS_IT_IS,), states=(FULL,), disabled_only=()
+            self._wanted,
+            operations=(operation,),
+            lines=(AS_IT_IS,),
+            states=(FULL,),
+            disabled_only=(),
+            clients=tuple(host.name for host in self.lab.taking_part(self._wanted)[:1]),
         )
 
     def _cache(self) -> Cache:

@@ -10,12 +10,12 @@ import re
 from bisect import insort
 from collections import deque
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import partial
 from typing import Any
 
-from lab import events, sleeping
+from lab import events, sleeping, units
 from lab.model import PAIRS, Experiment, Line, Treatment, Trial
 
 WINDOW_S = 60.0
@@ -33,6 +33,8 @@ _OUTPUT_LINES = 200
 _NOTES = 300
 _LINE_CHARACTERS = 2000
 _EDGE_S = 0.05
+_WITHIN = ("traffic-sampled", "output-seen")
+"""Events of a trial under way, many a second, that change nothing of what others should take."""
 _POINTS = 4000
 """A minute has some hundreds of samples; so many only where something floods."""
 _CONTROLS = re.compile(
@@ -55,6 +57,8 @@ class Attempt:
     relayed_bytes: int | None
     direct_bytes: int | None
     cache_found: float | None
+    clients: tuple[events.ClientDone, ...] = ()
+    """of several, each for itself; without their output"""
 
     @property
     def line_bytes(self) -> tuple[int, int]:
@@ -115,6 +119,7 @@ class Current:
     trial: Trial
     since: float
     host: str = ""
+    """the client; of several their names"""
     argv: tuple[str, ...] = ()
     timed_since: float | None = None
     """When the timed command began; None while the trial is being prepared."""
@@ -142,10 +147,20 @@ class Curve:
 
 @dataclass(frozen=True, slots=True)
 class Printed:
-    """A line of a command's output; `stream` is `command`, `stdout` or `stderr`."""
+    """A line of a command's output; `stream` is `command`, `stdout`, `stderr`, or `end` for how one of several ended.
+
+    `host` is where it was printed, if several clients have a part in the trial.
+    """
 
     stream: str
     text: str
+    host: str = ""
+
+    @property
+    def told(self) -> str:
+        """For people: `$ svn …`, and before it where, if that is not plain."""
+        text = f"$ {self.text}" if self.stream == "command" else self.text
+        return f"{self.host}  {text}" if self.host else text
 
 
 class Live:
@@ -199,13 +214,17 @@ class Live:
         self._by_number: dict[int, Trial] = {}
         self._zero = 0.0
         self._sample: events.TrafficSampled | None = None
+        self._open_lines: dict[tuple[str, str], Printed] = {}
+        """By host and stream what was printed last there, and not to its line's end."""
         self._heard = 0.0
-        self._open_line = False
         self._overhead: tuple[float, int] = (0.0, 0)
         self._trial_at = ""
+        self._guesses: dict[Treatment, tuple[float | None, float]] = {}
 
     def apply(self, event: events.Event) -> None:
         """Fold one event in."""
+        if event.kind not in _WITHIN:
+            self._guesses.clear()
         handler = _HANDLERS.get(event.kind)
         if handler is not None:
             handler(self, event)
@@ -267,17 +286,13 @@ class Live:
         Attempts of the same cell, else the same operation and state on the nearest line, its transfer time
         scaled to this line's rates. None while neither was measured.
         """
-        cell = self.cells.get(treatment)
-        if cell is not None:
-            if (median := cell.median_s) is not None:
-                return median
-            if cell.last is not None:
-                return cell.last.wall_s
-        return self._scaled_s(treatment)
+        known = self._guessed().get(treatment)
+        return self._scaled_s(treatment) if known is None else known[0]
 
     def eta(self) -> tuple[float, float] | None:
         """Least and most seconds to go, preparing included; None before anything was measured."""
-        known = [(cell, *self._guess(cell.treatment)) for cell in self.cells.values() if cell.left]
+        guessed = zip(self.cells.values(), self._guessed().values(), strict=True)
+        known = [(cell, seconds, sure) for cell, (seconds, sure) in guessed if cell.left]
         measured = [(cell.left, s) for cell, s, _ in known if s is not None]
         if not known or not (measured or self._overhead[1]):
             return (0.0, 0.0) if self.total and self.done == self.total else None
@@ -307,9 +322,11 @@ class Live:
     def parts(self) -> Iterator[tuple[Line, float, float]]:
         """Per line: its share of the whole run's expected time, and the part of it that is done (0 to 1)."""
         weights: dict[Line, list[float]] = {line: [0.0, 0.0] for line in self.lines}
-        fallback = self._typical_s()
-        for cell in self.cells.values():
-            one = (self.expected_s(cell.treatment) or fallback) + (self.overhead_s or 0.0)
+        guessed = [seconds for seconds, _ in self._guessed().values()]
+        known = [seconds for seconds in guessed if seconds is not None]
+        fallback = sum(known) / len(known) if known else 1.0
+        for cell, seconds in zip(self.cells.values(), guessed, strict=True):
+            one = (seconds or fallback) + (self.overhead_s or 0.0)
             weights[cell.treatment.line][0] += one * len(cell.trials)
             weights[cell.treatment.line][1] += one * cell.done
         whole = sum(weight for weight, _ in weights.values()) or 1.0
@@ -322,19 +339,20 @@ class Live:
         found = (self.cells.get(Treatment(line=line, operation=operation, state=state)) for state in states)
         return [cell for cell in found if cell is not None]
 
-    def _guess(self, treatment: Treatment) -> tuple[float | None, float]:
-        """Expected seconds, and how far off they may be, as a share."""
-        cell = self.cells[treatment]
-        if cell.kept:
-            return self.expected_s(treatment), 0.04
-        if cell.last is not None:
-            return self.expected_s(treatment), 0.08
-        scaled = self._scaled_s(treatment)
-        return (scaled, 0.2) if scaled is not None else (None, 0.5)
+    def _guessed(self) -> dict[Treatment, tuple[float | None, float]]:
+        """What an attempt in each cell should take, in their order; worked out anew after each trial, not each look."""
+        if not self._guesses:
+            self._guesses = {treatment: self._guess(cell) for treatment, cell in self.cells.items()}
+        return self._guesses
 
-    def _typical_s(self) -> float:
-        known = [s for cell in self.cells.values() if (s := self.expected_s(cell.treatment)) is not None]
-        return sum(known) / len(known) if known else 1.0
+    def _guess(self, cell: Cell) -> tuple[float | None, float]:
+        """Expected seconds, and how far off they may be, as a share."""
+        if (median := cell.median_s) is not None:
+            return median, 0.04
+        if cell.last is not None:
+            return cell.last.wall_s, 0.08
+        scaled = self._scaled_s(cell.treatment)
+        return (scaled, 0.2) if scaled is not None else (None, 0.5)
 
     def _scaled_s(self, treatment: Treatment) -> float | None:
         best: tuple[float, Cell] | None = None
@@ -412,12 +430,19 @@ class Live:
     def _on_command_started(self, event: events.CommandStarted) -> None:
         if self.current is None or self.current.trial.number != event.trial:
             return
-        self.current.host, self.current.argv = event.host, event.argv
-        self.current.timed_since = self._clock()
+        current, words = self.current, " ".join(event.argv)
+        if current.timed_since is not None:  # one more client of several
+            if len(self.output) == 1:
+                self.output[0] = Printed("command", self.command, current.host)
+            current.host += f", {event.host}"
+            self.output.append(Printed("command", words, event.host))
+            return
+        current.host, current.argv = event.host, event.argv
+        current.timed_since = self._clock()
         self.output.clear()
-        self._open_line = False
-        self.command = " ".join(event.argv)
-        self.output.append(Printed("command", self.command))
+        self._open_lines.clear()
+        self.command = words
+        self.output.append(Printed("command", words))
 
     def _on_traffic_sampled(self, event: events.TrafficSampled) -> None:
         last = self._sample
@@ -434,14 +459,27 @@ class Live:
         self._sample, self._heard = event, self._clock()
 
     def _on_output_seen(self, event: events.OutputSeen) -> None:
+        key = (event.host, event.stream)
         for line in event.text.splitlines(keepends=True)[-_OUTPUT_LINES:]:
-            text = line.rstrip("\r\n")
-            if self._open_line and self.output and self.output[-1].stream == event.stream:
-                text = self.output.pop().text + text
-            self.output.append(
-                Printed(event.stream, _CONTROLS.sub("", text[: 2 * _LINE_CHARACTERS])[:_LINE_CHARACTERS])
+            text, before = line.rstrip("\r\n"), self._open_lines.pop(key, None)
+            # Of one command alone, what another stream said in between begins a line.
+            place = (
+                self._place_of(before) if event.host or (self.output and self.output[-1] is before) else None
             )
-            self._open_line = not line.endswith(("\n", "\r"))
+            if before is not None and place is not None:
+                text = before.text + text
+            shown = _CONTROLS.sub("", text[: 2 * _LINE_CHARACTERS])[:_LINE_CHARACTERS]
+            printed = Printed(event.stream, shown, event.host)
+            if place is None:
+                self.output.append(printed)
+            else:
+                self.output[place] = printed
+            if not line.endswith(("\n", "\r")):
+                self._open_lines[key] = printed
+
+    def _place_of(self, printed: Printed | None) -> int | None:
+        """Where that line still is in the output."""
+        return next((n for n in reversed(range(len(self.output))) if self.output[n] is printed), None)
 
     def _on_trial_finished(self, event: events.TrialFinished) -> None:
         trial = self._by_number.get(event.trial)
@@ -458,7 +496,10 @@ class Live:
             relayed_bytes=event.relayed_bytes,
             direct_bytes=event.direct_bytes,
             cache_found=event.cache_found,
+            clients=tuple(replace(one, output="") for one in event.clients),
         )
+        for one in event.clients:
+            self.output.append(Printed("end", ended_words(one), one.host))
         self.attempts[event.trial] = self.last = attempt
         self.standing[event.trial] = attempt.standing
         self.counts[attempt.standing] = self.counts.get(attempt.standing, 0) + 1
@@ -558,6 +599,17 @@ _HANDLERS: dict[str, Callable[[Live, Any], None]] = {
     "run-resumed": Live._on_run_resumed,
     "run-finished": Live._on_run_finished,
 }
+
+
+def ended_words(one: events.ClientDone) -> str:
+    """How one of several clients ended: `exit status 0 after 0:07.72, begun 0.4 ms after the first`."""
+    status = "ended by a signal" if one.exit_status is None else f"exit status {one.exit_status}"
+    told = f"{status} after {units.time_text(one.wall_s)}"
+    return (
+        f"{told}, begun {1000 * one.started_s:.1f} ms after the first"
+        if one.started_s
+        else f"{told}, begun first"
+    )
 
 
 def _seconds(began: str, ended: str) -> float:

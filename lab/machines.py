@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import sys
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -13,6 +13,7 @@ from time import monotonic
 from typing import Any
 
 from lab import agents, asking, settings, units, vcs
+from lab.agents import Conversation
 from lab.asking import Question
 from lab.credentials import Passwords
 from lab.errors import AgentRefused, ConnectionLost, HostLacks, HostTrouble, LabError, TrialFailed
@@ -28,7 +29,7 @@ from lab.events import (
     TrafficSampled,
 )
 from lab.model import Experiment, Lab, Line, Role, Trial
-from lab.rig import cache_check, checking, looking, peers, planning, scratch
+from lab.rig import cache_check, checking, looking, peers, planning, scratch, together
 from lab.rig import changes as board
 from lab.rig.consent import Consent
 from lab.rig.doubts import doubts
@@ -39,6 +40,7 @@ from lab.rig.line import HeldLine
 from lab.rig.meter import LiveCounters, Meter, Reading
 from lab.rig.proofs import Evidence
 from lab.rig.record import Held, record
+from lab.rig.together import Clock
 from lab.rig.workplace import Workplace
 from lab.stop import Stop
 
@@ -64,7 +66,8 @@ class _Rig:
     """Everything of one run, from `opened` to its end."""
 
     hosts: tuple[Connected, ...]
-    client: Connected
+    clients: tuple[Connected, ...]
+    """those that take part; the first one probes the line"""
     line: HeldLine
     meter: Meter
     workplace: Workplace
@@ -181,6 +184,7 @@ class Machines:
         meter = Meter(hosts, peers.hidden(seen, hosts))
         driver = vcs.driver(experiment.vcs, self._drivers)
         workplace = Workplace(hosts, experiment, driver, self._passwords, seen)
+        line.refuse_shared(workplace.ports)
         self._consent.others(line, hosts, experiment.lines, workplace.own_ports, stop)
         workplace.look(stop)
         if any(state.enabled for state in experiment.states):
@@ -192,13 +196,13 @@ class Machines:
             yield from self.account()
         meter.start(stop)
         if not line.shared:
-            yield Noted(text=f"each office host limits {line.what(line.holders[-1].name)}")
+            yield from _apart(line, len(workplace.desks))
         for text in meter.notes():
             yield Noted(text=text, grade="warn")
         yield from self.account()
         rig = _Rig(
             hosts=hosts,
-            client=workplace.client,
+            clients=tuple(desk.client for desk in workplace.desks),
             line=line,
             meter=meter,
             workplace=workplace,
@@ -277,12 +281,12 @@ class Machines:
             found = None
             if treatment.state.enabled and rig.fullness is not None:
                 found = rig.fullness.bring(treatment.operation, treatment.state, trial.seed, stop)
-            job = rig.workplace.prepare(trial, stop)
+            jobs = rig.workplace.prepare(trial, stop)
             line = rig.line.apply(treatment.line, stop)
             yield from self.account()
             if treatment.line not in rig.proved:
                 proving = monotonic()
-                for one in rig.line.probers(rig.client):
+                for one in rig.line.probers(rig.clients[0]):
                     proved = rig.line.prove(treatment.line, one, stop)
                     yield proved
                     yield from _doubts(proved, rig.line.holder.name if rig.line.shared else one.name)
@@ -292,7 +296,7 @@ class Machines:
         except AgentRefused as error:
             raise _trial_failed(error) from error
         rig.held = Held(
-            job=job,
+            jobs=jobs,
             line=line,
             found=found,
             quiet=quiet,
@@ -312,9 +316,12 @@ class Machines:
             raise _trial_failed(error) from error
 
     def _measured(self, rig: _Rig, held: Held, trial: Trial, stop: Stop) -> Iterator[Event]:
+        clocks = together.clocks(rig.clients, stop)
         logs, before = rig.workplace.logs(stop), rig.meter.read(stop)
-        yield CommandStarted(trial=trial.number, host=rig.client.name, argv=held.job.argv)
-        told = yield from self._run(rig, held, trial, before, stop)
+        for job in held.jobs:
+            yield CommandStarted(trial=trial.number, host=job.client.name, argv=job.command.argv)
+        words = yield from self._run(rig, held, trial, before, clocks, stop)
+        parts = together.parts(held.jobs, words, clocks)
         at_exit = rig.meter.read(stop)
         quiet = held.quiet or self._quiet(rig, trial.treatment.line, stop)
         closing = rig.meter.read(stop)
@@ -330,32 +337,57 @@ class Machines:
             moved=closing.since(before),
             logs=rig.workplace.logs(stop).since(logs),
             unquiet=quiet,
-            exit_ok=held.job.succeeded(told["exit"]) and not told["timed_out"],
-            told=told,
+            exit_ok=all(part.ok for part in parts),
+            told=together.joined(parts),
             limit_s=held.limit_s,
             content_bytes=rig.workplace.content_bytes if trial.treatment.operation == "get" else 0,
+            parts=parts if len(parts) > 1 else (),
         )
         yield record(evidence, held, closing.since(at_exit))
-        if not evidence.exit_ok:
-            rig.workplace.refuse_unentered(held.job, told["tail"])
+        for job, part in zip(held.jobs, parts, strict=True):
+            if not part.ok:
+                rig.workplace.refuse_unentered(job, part.word["tail"])
 
     def _run(
-        self, rig: _Rig, held: Held, trial: Trial, before: Reading, stop: Stop
-    ) -> Generator[Event, None, dict[str, Any]]:
-        """Stream until the command's last word, which is the value."""
+        self,
+        rig: _Rig,
+        held: Held,
+        trial: Trial,
+        before: Reading,
+        clocks: Mapping[str, Clock],
+        stop: Stop,
+    ) -> Generator[Event, None, dict[str, dict[str, Any]]]:
+        """Stream until the last of the commands' last words; these, by host, are the value.
+
+        Of several clients the others go on when one fails: what it costs the office is the trial's answer.
+        """
         live, began = LiveCounters(rig.meter, before), monotonic()
-        request = {**rig.workplace.request(held.job), "timeout_s": held.limit_s, "tail": TAIL_BYTES}
-        with rig.meter.streaming() as samples, rig.client.agent.stream("command", request) as command:
-            for talk, event, data in agents.merged([command, *samples], stop):
-                if talk is command and event is None:
-                    break
-                if talk is command and event == "output":
-                    yield OutputSeen(trial=trial.number, stream=data["stream"], text=data["text"])
+        running: dict[Conversation, str] = {}
+        with rig.meter.streaming() as samples, ExitStack() as stack:
+            at = together.moment(clocks)
+            for job in held.jobs:
+                name = job.client.name
+                request = {
+                    **rig.workplace.request(job.command),
+                    "timeout_s": held.limit_s,
+                    "tail": TAIL_BYTES,
+                }
+                request |= {"at": at[name]} if name in at else {}
+                running[stack.enter_context(job.client.agent.stream("command", request))] = name
+            left = set(running)
+            for talk, event, data in agents.merged([*running, *samples], stop):
+                if talk in running and event is None:
+                    left.remove(talk)
+                    if not left:
+                        break
+                elif talk in running and event == "output":
+                    host = running[talk] if len(running) > 1 else ""
+                    yield OutputSeen(trial=trial.number, stream=data["stream"], text=data["text"], host=host)
                 elif event == "sample":
                     live.take(samples[talk], data)
                     if samples[talk] == rig.meter.lead:
                         yield TrafficSampled(trial=trial.number, t_s=monotonic() - began, bytes=live.bytes())
-        return command.result or {}
+        return {name: talk.result or {} for talk, name in running.items()}
 
     def _quiet(self, rig: _Rig, line: Line, stop: Stop) -> str:
         """Empty once no connection, queue or counter of the test moves; else what still does."""
@@ -394,7 +426,7 @@ class Machines:
         slower = min(line.upload_bps or 10**9, line.download_bps or 10**9)
         # Without a fill nothing is known of an operation's volume but the data set's size.
         crossing = rig.crossing.get(trial.treatment.operation, rig.workplace.data_bytes)
-        expected = crossing * 8 / slower + 100 * 2 * line.delay_s
+        expected = crossing * len(rig.clients) * 8 / slower + 100 * 2 * line.delay_s
         return max(LEAST_LIMIT_S, LIMIT_FACTOR * expected)
 
     def _rig(self) -> _Rig:
@@ -414,6 +446,18 @@ def _doubts(proved: LineProved, host: str) -> Iterator[Event]:
             advice="Look whether the hosts reach each other by another way than the one that is limited.",
         )
     for text in found.doubtful:
+        yield Noted(text=text, grade="warn")
+
+
+def _apart(line: HeldLine, clients: int) -> Iterator[Event]:
+    """What is to be known where the line is not one."""
+    text = f"each office host limits {line.what(line.holders[-1].name)}"
+    if clients < 2:
+        yield Noted(text=text)
+    else:
+        text += (
+            f": the {clients} clients of a trial do not wait for each other on it, as they would in an office"
+        )
         yield Noted(text=text, grade="warn")
 
 
@@ -492,7 +536,7 @@ def _asked(
         return
     if experiment.user:
         text = f"the repository lets {experiment.user} in, or asks nobody on reads"
-        yield Checked(lab.one(Role.CLIENT).name, True, text)
+        yield Checked(lab.taking_part(experiment)[0].name, True, text)
     for one in questions:
         flag = asking.flag([one.kind])
         yield Checked(

@@ -180,7 +180,8 @@ class Experiment:
     (the password is in no profile) and be served by https, `ca` being a file with the company's certificates on
     the client. `prices` are what the lines cost a month, in their order (None: not said; empty: none is);
     `limit_s` is the longest that a trial's command may take, None: ten times what is expected of it. With `until`,
-    `attempts` is the least number of attempts per cell.
+    `attempts` is the least number of attempts per cell. `clients` do each operation at the same moment: so many of the
+    lab's, in its order, or those of these names.
     """
 
     name: str
@@ -203,10 +204,16 @@ class Experiment:
     prices: tuple[float | None, ...] = ()
     limit_s: float | None = None
     until: Until | None = None
+    clients: int | tuple[str, ...] = 1
 
     def price(self, line: Line) -> float | None:
         """What a line costs a month; None where that is not said."""
         return dict(zip(self.lines, self.prices, strict=False)).get(line)
+
+    @property
+    def at_once(self) -> int:
+        """How many clients do each operation at the same moment."""
+        return self.clients if isinstance(self.clients, int) else len(self.clients)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -278,6 +285,23 @@ class Lab:
     def having(self, role: Role) -> tuple[Host, ...]:
         """The hosts with this role, in the profile's order."""
         return tuple(host for host in self.hosts if host.role is role)
+
+    def taking_part(self, experiment: Experiment) -> tuple[Host, ...]:
+        """The clients that do this experiment's operations. Raises LookupError where they are not in the lab."""
+        there = self.having(Role.CLIENT)
+        if isinstance(experiment.clients, int):
+            if not there:
+                raise LookupError("the lab has no client")
+            if not 1 <= experiment.clients <= len(there):
+                raise LookupError(
+                    f"the lab has {len(there)} client{'s' * (len(there) != 1)}, and the experiment wants "
+                    f"{experiment.clients}"
+                )
+            return there[: experiment.clients]
+        named = {host.name: host for host in there}
+        if missing := [name for name in experiment.clients if name not in named]:
+            raise LookupError(f"the lab has no client {', '.join(missing)}")
+        return tuple(named[name] for name in experiment.clients)
 
     def one(self, role: Role) -> Host:
         """The first host with this role. Raises LookupError if there is none."""

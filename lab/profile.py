@@ -196,6 +196,7 @@ class _Checker:
         found = [experiment for experiment in read if experiment is not None]
         self._names(read)
         self._cache_for(hosts, found)
+        self._clients_of(hosts, read)
         name = document.get("name", "")
         lab = Lab(
             name=name if isinstance(name, str) else "",
@@ -370,6 +371,7 @@ class _Checker:
                     "warm_up",
                     "order",
                     "seed",
+                    "clients",
                 }
             ),
         )
@@ -450,6 +452,37 @@ class _Checker:
                 )
             if experiment is not None:
                 seen.add(experiment.name)
+
+    def _clients_of(self, hosts: Mapping[str, object], experiments: Iterable[Experiment | None]) -> None:
+        """Clients that an experiment wants are there, and are clients."""
+        roles = {name: table.get("role") for name, table in hosts.items() if isinstance(table, dict)}
+        there = [name for name, role in roles.items() if role == Role.CLIENT]
+        for number, experiment in enumerate(experiments):
+            if experiment is None:
+                continue
+            place: Place = ("experiments", number, "clients")
+            if isinstance(experiment.clients, int):
+                # Without any client that is told already.
+                if there and experiment.clients > len(there):
+                    self._wrong(
+                        place,
+                        f"{experiment.clients} clients are wanted, and the lab has {len(there)} ({', '.join(there)}): "
+                        f'write {len(there)} at most, or add hosts with role = "client"',
+                    )
+                continue
+            if not self._twice(place, experiment.clients, str):
+                for n, name in enumerate(experiment.clients):
+                    self._client_of((*place, n), name, roles, there)
+
+    def _client_of(self, place: Place, name: str, roles: Mapping[str, object], there: list[str]) -> None:
+        if name not in roles:
+            near = shape.nearest(name, there)
+            self._wrong(place, f"there is no host `{name}`{near}: write one of {', '.join(there)}")
+        elif name not in there:
+            self._wrong(
+                place,
+                f"`{name}` is no client, but the {roles[name]}: write one of {', '.join(there)}, or take it out",
+            )
 
     def _cache_for(self, hosts: Mapping[str, object], experiments: Iterable[Experiment]) -> None:
         """A state with the proxy needs a proxy, and that a cache that can be filled and purged."""

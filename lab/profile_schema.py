@@ -103,6 +103,16 @@ _EXPERIMENT: dict[str, tuple[str, Mapping[str, Any]]] = {
     "until": ("Blocks are repeated until the answer is this certain.", {}),
     "order": ("In blocks against drift, or as published in 2008.", {"enum": list(design.ORDERS)}),
     "seed": ("What shuffles the order, and chooses what is purged and edited.", {}),
+    "clients": (
+        "How many clients do each operation at the same moment, or which; left out: the first one.",
+        {
+            "anyOf": [
+                {"type": "integer", "minimum": 1},
+                {"type": "array", "items": _TEXT, "minItems": 1, "uniqueItems": True},
+            ],
+            "examples": [3, ["desk-1", "desk-2"]],
+        },
+    ),
 }
 _UNTIL: dict[str, tuple[str, Mapping[str, Any]]] = {
     "within": ("How wide the pooled interval may be.", _PERCENT),

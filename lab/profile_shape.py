@@ -266,6 +266,21 @@ def _limit(value: Any) -> float:
     return seconds
 
 
+def _clients(value: Any) -> int | tuple[str, ...]:
+    """How many clients, or which. Whether the lab has them `lab.profile` knows."""
+    if isinstance(value, int) and not isinstance(value, bool):
+        if value < 1:
+            raise BadInput(f"`{value}`: at least one client does the work: write {EXAMPLES['clients']}")
+        return value
+    if not isinstance(value, list) or not all(isinstance(one, str) for one in value):
+        raise BadInput(
+            f"`{value}` is neither a number of clients nor a list of them: write {EXAMPLES['clients']}"
+        )
+    if not value:
+        raise BadInput(f"no client is named: write {EXAMPLES['clients']}, or take `clients` out")
+    return tuple(value)
+
+
 _Rate = Annotated[PricedLine, _read(_priced)]
 _State = Annotated[ProxyState, _read(units.parse_state)]
 _Operation = Annotated[str, _read(lambda value: _one_of(value, OPERATIONS, "operation"))]
@@ -405,6 +420,7 @@ class ExperimentTable(Table):
     seed: int = Field(default=2008, ge=0, lt=1 << 63)
     limit: Annotated[float, _read(_limit)] | None = None
     until: UntilTable | None = None
+    clients: Annotated[int | tuple[str, ...], _read(_clients)] = 1
 
 
 EXAMPLES = {
@@ -439,5 +455,6 @@ EXAMPLES = {
     "scratch": 'scratch = "http://{server}/svn/project/branchlab-scratch"',
     "user": 'user = "anna"',
     "ca": 'ca = "/etc/ssl/company.pem"',
+    "clients": 'clients = 3 (the first three) or clients = ["desk-1", "desk-2"]',
 }
 """What to write for a key."""

@@ -82,6 +82,29 @@ def without(text: str, name: str) -> str:
     return _made(text, wanted, by_text, by_value)
 
 
+def taking_part(text: str, old: str, new: str = "") -> str:
+    """The same where experiments name the host `old` among their clients: it is called `new`, or is gone (empty), and
+    nobody wants more clients than there are. Raises BadInput."""
+    document: Any = tomlkit.parse(text)
+    hosts = document.get("hosts", {}).values()
+    there = max(1, sum(isinstance(host, Mapping) and host.get("role") == "client" for host in hosts))
+    before = tomlkit.dumps(document)
+    for table in document.get("experiments", []):
+        clients = table.get("clients")
+        if isinstance(clients, list) and old in clients:
+            place = clients.index(old)
+            if new:
+                clients[place] = new
+            else:
+                del clients[place]
+            if not clients:
+                del table["clients"]
+        elif isinstance(clients, int) and clients > there and not new:
+            table["clients"] = there
+    after = tomlkit.dumps(document)
+    return text if after == before else after
+
+
 def with_host(text: str, block: str, after: str = "") -> str:
     """The same with one more table of a host, `[hosts.NAME]` and its keys, behind the host `after`, else behind all
     hosts. Raises BadInput."""

@@ -92,4 +92,6 @@ def _found(finished: TrialFinished) -> dict[str, Value]:
         "read_back_upload_bit_per_s": finished.read_upload_bps,
         "read_back_download_bit_per_s": finished.read_download_bps,
         "proofs_failed": "; ".join(failed),
+        "clients": len(finished.clients) or 1,
+        "clients_wall_s": "; ".join(f"{one.host} {one.wall_s}" for one in finished.clients),
     }

@@ -28,7 +28,7 @@ HOLES: dict[str, str] = {
     "lockable": "the working copy whose files may be locked: {pristine}, or for a repository as it is one of a copy",
     "url": "the URL that operations work on, without a slash at its end",
     "revision": "the experiment's revision",
-    "branch_url": "the URL of the trial's own branch, which is not there yet",
+    "branch_url": "the URL of the trial's own branch (or of a client's, in `branch`), which is not there yet",
     "seed": "the trial's seed, a number",
     "edit_files": "how many files the change touches; 0 means all that match",
     "edit_pattern": "the names of the files that the change may touch, as *.cs",
@@ -47,6 +47,7 @@ VERBS: dict[str, tuple[str, ...]] = {
     "files.edit": ("folder", "seed", "files", "pattern", "share"),
 }
 """Steps that the ordinary agent does by itself, and what they need."""
+_NOT_THROUGH = "{proxy} belongs into timed alone: other steps never go through the proxy"
 _HOLE = re.compile(r"\{([a-z_]*)\}")
 
 Value = str | int | float
@@ -162,7 +163,7 @@ class _Operation(_Strict):
             raise ValueError("timed must be a command (run) on the client")
         for step in (*self.prepare, *self.cleanup):
             if step.run is not None and "{proxy}" in step.run:
-                raise ValueError("{proxy} belongs into timed alone: other steps never go through the proxy")
+                raise ValueError(_NOT_THROUGH)
         return self
 
 
@@ -181,6 +182,7 @@ class _Driver(_Strict):
     trust: list[str] = []
     data: list[_Step] = []
     setup: list[_Step] = []
+    branch: list[_Step] = []
     operations: dict[Literal["get", "check-out", "undo", "check-in", "history", "diff"], _Operation]
 
     @model_validator(mode="after")
@@ -191,6 +193,8 @@ class _Driver(_Strict):
             for hole in _HOLE.findall(" ".join(texts)):
                 if hole not in known:
                     raise ValueError(f"there is no hole {{{hole}}} in {name}")
+        if any("{proxy}" in (step.run or ()) for step in (*self.data, *self.setup, *self.branch)):
+            raise ValueError(_NOT_THROUGH)
         return self
 
 
@@ -277,6 +281,16 @@ class Driver:
         """What each client needs once for a run, past the proxy."""
         fill = self._filler(holes)
         return tuple(fill.command(step, Phase.SETUP) for step in self._file.setup)
+
+    @property
+    def branches(self) -> bool:
+        """True if its file says how a client gets a branch of its own."""
+        return bool(self._file.branch)
+
+    def branch(self, holes: Mapping[str, Value]) -> tuple[Command, ...]:
+        """What makes {branch_url} of {url}, of several clients for each one, before the trials."""
+        fill = self._filler(holes)
+        return tuple(fill.command(step, Phase.SETUP) for step in self._file.branch)
 
     def _filler(self, holes: Mapping[str, Value], proxy: tuple[str, int] | None = None) -> _Filler:
         return _Filler(self._file, {**holes, "user": self._user, "ca": self._ca}, proxy, self._place)

@@ -8,7 +8,7 @@ import secrets
 import shutil
 from typing import Dict, Iterator, List, Optional, Sequence
 
-from ssh_agents import grounds, system
+from ssh_agents import grounds, system, tool
 from ssh_agents.access_log import Request
 from ssh_agents.protocol import Refused
 from ssh_agents.service_asked import LOG, PROBE_AGENT, Spec, authorities
@@ -47,13 +47,13 @@ def found() -> str:
     if not system.POSIX:
         return _found_on_windows()
     for name in PROGRAMS:
-        for folder in PROGRAM_FOLDERS:
-            path = os.path.join(folder, name)
-            if os.access(path, os.X_OK):
-                return path
+        path = tool.found(name, PROGRAM_FOLDERS)
+        if path is not None:
+            return path
     raise Refused(
         "missing",
-        "Apache is not installed (Debian and Ubuntu: apache2-bin)",
+        "Apache is not installed (Debian and Ubuntu: apache2-bin)%s"
+        % "".join(tool.passed_over(name, PROGRAM_FOLDERS) for name in PROGRAMS),
         "looked for %s in %s" % (" and ".join(PROGRAMS), ", ".join(PROGRAM_FOLDERS)),
     )
 

@@ -91,8 +91,13 @@ class _Walk:
             return
         url = named(cache_folder.head(folder, name))
         files = 1
+        of = cache_folder.owner(folder, name)
+        if of is None:
+            return  # gone meanwhile
+        for other in (name[:-7] + ".data", name + ".vary"):
+            cache_folder.refuse_others(folder, other, of)
         if url is None:
-            url, more, count = _variants(folder, name + ".vary", self._mounted)
+            url, more, count = _variants(folder, name + ".vary", self._mounted, of)
         else:
             data = cache_folder.size(folder, name[:-7] + ".data")
             more, count = data or 0, 0 if data is None else 1
@@ -105,7 +110,7 @@ class _Walk:
 
 
 def _variants(
-    folder: Folder, name: str, mounted: Tuple[int, str], depth: int = 0
+    folder: Folder, name: str, mounted: Tuple[int, str], of: Optional[int], depth: int = 0
 ) -> Tuple[Optional[str], int, int]:
     """URL, bytes and files of a folder of variants; no URL if none is whole."""
     url: Optional[str] = None
@@ -115,6 +120,7 @@ def _variants(
             if cache_folder.place(inner) != mounted:
                 return None, 0, 0
             for entry in cache_folder.names(inner):
+                cache_folder.refuse_others(inner, entry, of)
                 if entry.endswith((".header", ".data")):
                     length = cache_folder.size(inner, entry)
                     if length is not None:
@@ -122,7 +128,7 @@ def _variants(
                     if url is None and entry.endswith(".header"):
                         url = named(cache_folder.head(inner, entry))
                 elif HASHED.fullmatch(entry) and depth < DEPTH:
-                    deeper, length, count = _variants(inner, entry, mounted, depth + 1)
+                    deeper, length, count = _variants(inner, entry, mounted, of, depth + 1)
                     url, size, files = url or deeper, size + length, files + count
     except OSError:
         pass  # gone, or no folder at all

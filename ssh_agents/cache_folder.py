@@ -11,7 +11,7 @@ import re
 from contextlib import contextmanager
 from typing import Any, Callable, Dict, Iterator, List, Optional, Set, Tuple, Union
 
-from ssh_agents import cache_paths, protocol
+from ssh_agents import cache_paths, protocol, system
 
 FORBIDDEN = frozenset(
     (
@@ -196,6 +196,30 @@ def size(folder: Folder, name: str) -> Optional[int]:
     except OSError:
         return None
     return seen.st_size if seen is not None and cache_paths.plain(seen) else None
+
+
+def owner(folder: Folder, name: str) -> Optional[int]:
+    """Whose a file or folder is, itself and not what a link leads to; None where there is none."""
+    try:
+        seen = looked(folder, name)
+    except OSError:
+        return None
+    return None if seen is None else seen.st_uid
+
+
+def refuse_others(folder: Folder, name: str, of: Optional[int]) -> None:
+    """As root, refuse what does not belong to the user whose header names it.
+
+    In a shared folder anybody may lay a header beside a file that only its owner could delete.
+    """
+    found = owner(folder, name) if system.user() == 0 else None
+    if found is not None and found != of:
+        raise protocol.Refused(
+            "denied",
+            "%r belongs to user %d, and the header that names it to another: root deletes only objects that are of"
+            " one owner" % (name, found),
+            "to walk through the cache",
+        )
 
 
 def head(folder: Folder, name: str) -> bytes:

@@ -1,9 +1,8 @@
 """Kind `folder`: any tree whose files are objects, as TFS Proxy and Perforce's p4p keep them.
 
 An object is one plain file, named by its path below the root. Nothing in such a tree tells whose it is, so it is
-purged only where the profile says that the whole folder may go (`owns`); and by root, whom no system keeps from
-anything, only where somebody has said so in the folder too (`MAY`). So it is by everybody on Windows, where who logs
-in may be an administrator, which is as much as root, and cannot be told for sure. Links and other file systems are
+purged only where the profile says that the whole folder may go (`owns`) and somebody has said so in the folder too
+(`MAY`): a profile may be another's, and a folder of documents is as good a tree. Links and other file systems are
 passed by.
 """
 
@@ -12,11 +11,11 @@ import stat
 from functools import partial
 from typing import Any, Callable, Dict, List, Optional, Set
 
-from ssh_agents import cache_folder, cache_paths, protocol, system
+from ssh_agents import cache_folder, cache_paths, protocol
 from ssh_agents.cache_folder import Folder, Where
 
 MAY = ".branchlab-may-purge"
-"""A file of this name in a folder says that it may be purged by root; on Windows, by anybody."""
+"""A file of this name in a folder says that all in it may be purged."""
 
 
 def listed(args: Dict[str, Any], call: protocol.Call, tell: Callable[[str, int, int], None]) -> int:
@@ -53,7 +52,6 @@ def _walked(args: Dict[str, Any], call: protocol.Call, one: One) -> None:
         raise protocol.Refused(
             "bad-request", "a cache of this kind is looked at only where owns says that all in it may go"
         )
-    everybody = not cache_folder.by_descriptor()
 
     def seen(folder: Folder, where: Where, names: List[str]) -> List[str]:
         inner = []
@@ -69,14 +67,9 @@ def _walked(args: Dict[str, Any], call: protocol.Call, one: One) -> None:
         return inner
 
     with cache_folder.root(args) as root:
-        if (everybody or system.user() == 0) and cache_folder.size(root, MAY) is None:
-            raise protocol.Refused("denied", _may_not(args["folder"], everybody), "to look for the file")
+        if cache_folder.size(root, MAY) is None:
+            text = (
+                "nothing in %s says that its files may be deleted: make a file %s in it if all of them may go"
+            )
+            raise protocol.Refused("denied", text % (args["folder"], MAY), "to look for the file")
         cache_folder.walk(root, call, seen, lambda where, name: None)
-
-
-def _may_not(folder: str, everybody: bool) -> str:
-    if everybody:
-        text = "make a file %s in %s if all in it may go: on this system it is asked of everybody"
-    else:
-        text = "as root any folder could be emptied: make a file %s in %s if all in it may go, or log in as its owner"
-    return text % (MAY, folder)

@@ -22,6 +22,8 @@ AFTER_S = 1.0
 GRACE_S = 2.0
 """Between SIGTERM and SIGKILL."""
 TICK_S = 0.1
+LONGEST_WAIT_S = 60.0
+"""A command is begun within this time, or not at all: who asks for more has another host's clock in mind."""
 SECRET_BYTES = 4096
 _CMDS_OWN = frozenset('"%&|<>^!\r\n')
 
@@ -31,7 +33,8 @@ def run(args: Dict[str, Any], call: protocol.Call) -> Dict[str, Any]:
 
     `cwd` (absolute), `env` (null takes a variable away), `timeout_s`, `stdin` (text; /dev/null without),
     `secret` (a text that the command can read once, from its descriptor 3: it is in a pipe, and on no disk), `tail`
-    (bytes of output kept). Events: `started` {began, pid}, `output` {stream, text}. Times are seconds:
+    (bytes of output kept), `at` (it begins no sooner than this, on this host's monotonic clock; so that several hosts
+    begin together). Events: `started` {began, pid}, `output` {stream, text}. Times are seconds:
     `wall_s` on the monotonic clock from just before the spawn to the exit; `user_s` and `system_s` of the
     command and of those children that it waited for. `peak_kib` is the largest resident size of one
     process; the kernel never counts less than the agent's own. `left`: something of its group still runs.
@@ -50,6 +53,7 @@ class _Command:
         self._cwd = args.get("cwd")
         self._stdin = args.get("stdin")
         self._secret = args.get("secret")
+        self._at = protocol.need(args, "at", float, 0.0)
         self._env = _environment(args.get("env") or {})
         self._check()
         self._program = _found(self._argv[0], self._env, self._cwd)
@@ -72,6 +76,8 @@ class _Command:
             value = getattr(self, "_" + name)
             if value is not None and not isinstance(value, str):
                 raise protocol.Refused("bad-request", "argument %r must be str, not %r" % (name, value))
+        if self._at - time.monotonic() > LONGEST_WAIT_S:
+            raise protocol.Refused("bad-request", "at is more than %g s from now" % LONGEST_WAIT_S)
         # What a pipe takes at once, on every system: nobody reads it before the command does.
         if self._secret is not None and len(self._secret.encode("utf-8", "surrogatepass")) > SECRET_BYTES:
             raise protocol.Refused("bad-request", "argument 'secret' is longer than %d bytes" % SECRET_BYTES)
@@ -79,6 +85,7 @@ class _Command:
             raise protocol.Refused("bad-request", "cwd must be an absolute path, not %r" % self._cwd)
 
     def run(self) -> Dict[str, Any]:
+        self._wait_for_the_moment()
         if hasattr(os, "posix_spawn"):
             return self._run_by_spawn()
         if self._secret is not None:
@@ -86,6 +93,11 @@ class _Command:
                 "missing", "a command can be given a secret in a pipe on POSIX systems only"
             )
         return self._run_plain()
+
+    def _wait_for_the_moment(self) -> None:
+        left = self._at - time.monotonic()
+        if left > 0 and self._call.wait_cancelled(left):
+            raise protocol.Refused("cancelled", "it was cancelled before it began")
 
     def _run_plain(self) -> Dict[str, Any]:
         if system.by_cmd(self._program) and any(set(word) & _CMDS_OWN for word in self._argv[1:]):

@@ -221,14 +221,8 @@ def _disk(path: str) -> Optional[Dict[str, Any]]:
     return {"path": real, "free_bytes": free, "fs": kind, "device": device}
 
 
-def search_path() -> str:
-    """The folders where tools are looked for; an ordinary user's own leaves out those for administrators."""
-    more = system.program_folders() if os.name == "nt" else ["/usr/local/sbin", "/usr/sbin", "/sbin"]
-    return os.pathsep.join([os.environ.get("PATH", os.defpath), *more])
-
-
 def _version(name: str) -> Optional[str]:
-    program = shutil.which(name, path=search_path())
+    program = tool.found(name)
     if program is None:
         return None
     try:

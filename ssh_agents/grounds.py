@@ -19,6 +19,9 @@ USERS = ("www-data", "apache", "nobody")
 """Who a service started by root becomes, unless its data belong to somebody else."""
 
 
+_LOOKED_INTO = ("/run/", "/var/", "/dev/shm/")  # noqa: S108 - nothing is made there by this
+
+
 class User(NamedTuple):
     """Whom a service runs as."""
 
@@ -72,6 +75,7 @@ def planned(folder: str, data: str, cache: bool) -> made.About:
     if system.user() == 0:
         for path in [folder] + ([data] if cache else []):
             refuse_shared_way(path)
+            refuse_unnamed(path)
     within = data.startswith(folder + "/")
     if cache and not within and os.path.lexists(data):
         _refuse_others_cache(data)
@@ -318,6 +322,16 @@ def refuse_shared_way(path: str) -> None:
                 "%s can be changed by others than root, so root will not keep a service below it" % place,
                 "a folder below /run or /var/lib serves",
             )
+
+
+def refuse_unnamed(path: str) -> None:
+    """Refuse, as root, a new folder where its mere being there may mean something, unless it bears our name."""
+    top = next((place for place in [*_above(path), path] if not os.path.lexists(place)), "")
+    if top.startswith(_LOOKED_INTO) and "branchlab" not in top:
+        text = "%s would be made: below %s root makes only what has branchlab in its name, since systems look for"
+        text += " files there by theirs, as for /run/nologin"
+        above = next(one for one in _LOOKED_INTO if top.startswith(one))
+        raise Refused("denied", text % (top, above[:-1]), "%s/branchlab-lab would do" % os.path.dirname(top))
 
 
 def hand_over(folder: str, data: str) -> Optional[User]:

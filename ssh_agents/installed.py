@@ -14,7 +14,8 @@ from typing import Any, Dict, List, Optional, Tuple
 from ssh_agents import protocol, tool
 
 FOLDER = "/usr/local/lib/branchlab"
-NAME = re.compile(r"agent-([0-9a-f]{64})\.py")
+NAME = re.compile(r"agent-[0-9a-f]{64}\.(py|new)")
+"""A copy, or one whose text was never checked, as where an administrator was interrupted: it is never run."""
 _PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 _LARGEST = 1 << 24
 _ROOT = (0,)
@@ -40,7 +41,7 @@ def look(args: Dict[str, Any], call: protocol.Call) -> Dict[str, Any]:
         "python_reason": why,
         "state": state,
         "reason": reason,
-        "others": [name for name in names() if name != os.path.basename(path)],
+        "others": [name for name in names() if name.endswith(".py") and name != os.path.basename(path)],
         "folder": os.path.isdir(FOLDER),
     }
 
@@ -53,29 +54,15 @@ def _python() -> Tuple[Optional[str], str]:
         if found is None:
             continue
         # Both the name, whatever it leads to, and what it leads to.
-        named = os.path.join(os.path.realpath(folder), "python3")
-        reason = _exchanged_on_the_way(named)
+        reason = tool.exchangeable(found, _ROOT)
         if not reason:
             return found, "; ".join(reasons)
         reasons.append("%s is not to be trusted: %s" % (found, reason))
     return None, "; ".join(reasons)
 
 
-def _exchanged_on_the_way(path: str) -> str:
-    """Why somebody else than root could exchange what this path leads to, link by link; empty if nobody can."""
-    for _ in range(40):
-        reason = tool.open_to_others(os.path.dirname(path), _ROOT)
-        if reason:
-            return reason
-        if not os.path.islink(path):
-            return tool.open_to_others(path, _ROOT)
-        target = os.path.join(os.path.dirname(path), os.readlink(path))
-        path = os.path.join(os.path.realpath(os.path.dirname(target)), os.path.basename(target))
-    return "too many links"
-
-
 def names() -> List[str]:
-    """The names of installed copies of any version, sorted."""
+    """The names of installed copies of any version, checked or not, sorted."""
     try:
         return sorted(name for name in os.listdir(FOLDER) if NAME.fullmatch(name))
     except OSError:

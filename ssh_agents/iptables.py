@@ -17,6 +17,8 @@ PROGRAMS = {
     6: ("ip6tables", "ip6tables-restore", "ip6tables-save"),
 }
 MOST_JUMPS = 50
+NEIGHBOURS = (135, 136)
+"""ICMPv6 types of neighbour discovery (RFC 4861, 4.3 and 4.4), which is nobody's traffic, as ARP is none of IPv4."""
 _RULE = re.compile(r'\[(\d+):(\d+)\] -A BRANCHLAB-[IOF] .*--comment "?(\w+)"?')
 
 Rule = Tuple[str, Sequence[str], str]
@@ -131,6 +133,11 @@ def rules(
                     made.append(
                         (family(address), (letter, [side, address, "-p", "tcp", end_, str(port)], ""))
                     )
+    for letter in (
+        ("I", "O") if any(":" in address for _, addresses in peers for address in addresses) else ()
+    ):
+        for kind in NEIGHBOURS:
+            made.append((6, (letter, ["-p", "ipv6-icmp", "--icmpv6-type", str(kind)], "")))
     for name, addresses in peers:
         for address in addresses:
             made.append((family(address), ("I", ["-s", address], named[name][0])))

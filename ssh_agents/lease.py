@@ -242,6 +242,10 @@ class Lease:
             done.append(text)
         return done, failed
 
+    def end_tools(self) -> None:
+        """End the tools that its agent had begun to run: nothing is changed by them after an undo."""
+        tool.end_those_of(str(self.about().get("tools", "")))
+
     def remove(self) -> None:
         """Remove the folder; first the file by which it counts as a lease."""
         with contextlib.suppress(OSError):

@@ -30,7 +30,8 @@ def program(asked: Spec) -> str:
         )
     path = tool.found("nginx")
     if path is None:
-        raise Refused("missing", "nginx is not installed (package nginx)", "looked for nginx")
+        text = "nginx is not installed (package nginx)%s" % tool.passed_over("nginx")
+        raise Refused("missing", text, "looked for nginx")
     return path
 
 

@@ -14,15 +14,16 @@ def look(args: Dict[str, Any], call: protocol.Call) -> Dict[str, Any]:
     """Connections of this host with the `peers` ({name, addresses}), as the kernel's tables have them now.
 
     Those over `exempt` pairs (the lab's own SSH) and `ports_of_ours` (of the experiment's own services) are
-    told as `ours`; `counted` has the others, as {peer: {port: count}} with the port of the serving end.
-    Changes nothing. Containers and networks other than this agent's are not seen.
+    told as `ours`; `counted` has the others, as {peer: {port: count}} with the port of the serving end, `udp` the
+    same of UDP, where a socket is connected and the lower port is taken for the serving one. Changes nothing.
+    Containers and networks other than this agent's are not seen.
     """
     if not os.path.exists("/proc/net/tcp"):
         raise protocol.Refused("unsupported", "connections cannot be looked at: not on this system")
     peers = _peers(args)
     exempt = given.exempt(args)
     ports = {given.port(port) for port in protocol.need(args, "ports_of_ours", list, [])}
-    return told(quiet.open_now(), peers, exempt, ports)
+    return {**told(quiet.open_now(), peers, exempt, ports), "udp": over_udp(quiet.open_now("udp"), peers)}
 
 
 def told(found: List[Connection], peers: Dict[str, str], exempt: Exempt, ports: Set[int]) -> Dict[str, Any]:
@@ -48,6 +49,16 @@ def told(found: List[Connection], peers: Dict[str, str], exempt: Exempt, ports: 
             of_peer = counted.setdefault(peers[one.far], {})
             of_peer[port] = of_peer.get(port, 0) + 1
     return {"connections": connections, "counted": counted}
+
+
+def over_udp(found: List[Connection], peers: Dict[str, str]) -> Dict[str, Dict[str, int]]:
+    """Of UDP sockets those that are connected with a peer, as `counted`; what only sends and receives names nobody."""
+    counted: Dict[str, Dict[str, int]] = {}
+    for one in found:
+        if one.far in peers and one.far_port:
+            of_peer, port = counted.setdefault(peers[one.far], {}), str(min(one.here_port, one.far_port))
+            of_peer[port] = of_peer.get(port, 0) + 1
+    return counted
 
 
 def is_ours(one: Connection, exempt: Iterable[Tuple[str, int]], ports: Set[int]) -> bool:

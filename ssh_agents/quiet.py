@@ -116,10 +116,10 @@ def over(one: Connection) -> bool:
     return one.state in (LISTEN, _TIME_WAIT)
 
 
-def open_now() -> List[Connection]:
-    """All TCP sockets of this host's network, listening ones among them."""
+def open_now(protocol: str = "tcp") -> List[Connection]:
+    """All sockets of this host's network of this protocol (tcp, udp), listening or unconnected ones among them."""
     found: List[Connection] = []
-    for path in ("/proc/net/tcp", "/proc/net/tcp6"):
+    for path in ("/proc/net/" + protocol, "/proc/net/%s6" % protocol):
         try:
             with open(path) as file:
                 found += connections(file.read())

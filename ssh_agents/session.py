@@ -9,7 +9,7 @@ import threading
 import time
 from typing import Any, Callable, Deque, Dict, List, Optional, Sequence, Tuple
 
-from ssh_agents import account, past, private, protocol, strays, system, watch
+from ssh_agents import account, past, private, protocol, strays, system, tool, watch
 from ssh_agents import lease as leases
 from ssh_agents.lease import Lease, Tell, Undo
 from ssh_agents.memory import Entry, Memory
@@ -388,6 +388,7 @@ def _all_undone(how: Undo, left: List[Lease], tell: Tell) -> "tuple[List[str], L
                 undone.append(text)
                 lease.remove()
                 continue
+            lease.end_tools()
             done, problems = lease.undo(how, tell)
             undone, failed = undone + done, failed + problems
             if problems:
@@ -459,5 +460,6 @@ def _about(lease_s: float, owner: account.Owner) -> str:
             "pid_start": leases.started_at(os.getpid()),
             "opened": leases.now(),
             "lease_s": lease_s,
+            "tools": tool.MARK,
         }
     )

@@ -26,7 +26,8 @@ def program(asked: Spec) -> str:
             raise Refused("bad-request", "Squid's configuration cannot hold this path: %r" % path)
     found = tool.found("squid")
     if found is None:
-        raise Refused("missing", "Squid is not installed (package squid)", "looked for squid")
+        text = "Squid is not installed (package squid)%s" % tool.passed_over("squid")
+        raise Refused("missing", text, "looked for squid")
     return found
 
 

@@ -1,11 +1,14 @@
 """Runs one system tool to its end: found also outside an ordinary user's PATH, never in a shell."""
 
+import contextlib
 import os
 import shutil
+import signal
 import stat
 import subprocess
 import sys
-from typing import Dict, List, Optional, Tuple
+import time
+from typing import Dict, Iterator, List, Optional, Sequence, Tuple
 
 from ssh_agents import protocol, system
 
@@ -13,6 +16,11 @@ _MORE_PATH = ("/usr/local/sbin", "/usr/sbin", "/sbin", "/usr/bin", "/bin")
 _KEPT = ("HOME", "USER", "LOGNAME", "SSH_CONNECTION", "SSH_CLIENT", "SUDO_USER", "SUDO_UID", "DOAS_USER")
 """Of its starter's environment a privileged agent keeps these; no tool takes a program or library from them."""
 _KEPT_UNLESS_ROOT = ("XDG_RUNTIME_DIR", "TMPDIR")
+_MARK = "BRANCHLAB_TOOL_OF"
+MARK = os.urandom(16).hex()
+"""In the environment of every tool that this process runs, by which `end_those_of` knows them."""
+_only_roots = False
+"""True in root's privileged agent and its watcher, once settled: they run only what nobody but root could exchange."""
 
 
 def settle() -> None:
@@ -25,7 +33,8 @@ def settle() -> None:
         return  # there, nobody has been given more rights on the way
     os.umask(0o022)
     os.chdir("/")
-    root = system.user() == 0
+    global _only_roots
+    root = _only_roots = system.user() == 0
     if root:
         _refuse_two_starters()
     words = [*os.environ.get("PATH", "").split(os.pathsep), "/usr/local/bin", *_MORE_PATH]
@@ -88,17 +97,47 @@ def open_to_others(path: str, owners: Optional[Tuple[int, ...]] = None) -> str:
         place = os.path.dirname(place)
 
 
+def exchangeable(path: str, owners: Optional[Tuple[int, ...]] = None) -> str:
+    """Why somebody else than `owners` could exchange what `path` leads to, link by link; empty if nobody can."""
+    path = os.path.join(os.path.realpath(os.path.dirname(path)), os.path.basename(path))
+    for _ in range(40):
+        reason = open_to_others(os.path.dirname(path), owners)
+        if reason:
+            return reason
+        if not os.path.islink(path):
+            return open_to_others(path, owners)
+        target = os.path.join(os.path.dirname(path), os.readlink(path))
+        path = os.path.join(os.path.realpath(os.path.dirname(target)), os.path.basename(target))
+    return "too many links"
+
+
 def environment() -> Dict[str, str]:
     """The environment for tools: untranslated messages, and the folders of administration tools in PATH."""
-    words = os.environ.get("PATH", "").split(os.pathsep)
-    more = system.program_folders() if os.name == "nt" else _MORE_PATH
-    words = [word for word in words if word] + [word for word in more if word not in words]
+    words = [word for word in _places() if not (_only_roots and open_to_others(os.path.realpath(word)))]
     return {**os.environ, "PATH": os.pathsep.join(words), "LC_ALL": "C"}
 
 
-def found(name: str) -> Optional[str]:
-    """The tool's path, or None where it is not installed."""
-    return shutil.which(name, path=environment()["PATH"])
+def found(name: str, folders: Sequence[str] = ()) -> Optional[str]:
+    """The tool's path, or None where it is not installed. Root's agent passes over what others could exchange."""
+    return next((path for path, why in _found(name, folders) if not why), None)
+
+
+def passed_over(name: str, folders: Sequence[str] = ()) -> str:
+    """What is to be said behind "not installed" where root's agent does not trust the tool that is there."""
+    return "".join("; %s is not run as root: %s" % one for one in _found(name, folders) if one[1])
+
+
+def _places() -> List[str]:
+    words = os.environ.get("PATH", "").split(os.pathsep)
+    more = system.program_folders() if os.name == "nt" else _MORE_PATH
+    return [word for word in words if word] + [word for word in more if word not in words]
+
+
+def _found(name: str, folders: Sequence[str]) -> Iterator[Tuple[str, str]]:
+    for folder in folders or _places():
+        path = shutil.which(name, path=folder)
+        if path is not None:
+            yield path, exchangeable(path) if _only_roots else ""
 
 
 def run(argv: List[str], text: str = "", timeout_s: float = 10.0) -> str:
@@ -109,7 +148,8 @@ def run(argv: List[str], text: str = "", timeout_s: float = 10.0) -> str:
     """
     path = found(argv[0])
     if path is None:
-        raise protocol.Refused("missing", "%s is not installed on this host" % argv[0], " ".join(argv))
+        text = "%s is not installed on this host%s" % (argv[0], passed_over(argv[0]))
+        raise protocol.Refused("missing", text, " ".join(argv))
     try:
         done = subprocess.run(
             [path, *argv[1:]],
@@ -117,7 +157,7 @@ def run(argv: List[str], text: str = "", timeout_s: float = 10.0) -> str:
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             timeout=timeout_s,
-            env=environment(),
+            env={**environment(), _MARK: MARK},
             check=False,
             creationflags=system.quiet_flags(),
         )
@@ -133,3 +173,32 @@ def run(argv: List[str], text: str = "", timeout_s: float = 10.0) -> str:
         tried = " ".join(argv) + ("\n" + text if text else "")
         raise protocol.Refused("denied" if denied else "failed", "%s: %s" % (argv[0], said), tried[:4000])
     return done.stdout.decode("utf-8", "replace")
+
+
+def end_those_of(mark: str) -> None:
+    """Kill what a process with this `MARK` ran and left behind, so that it changes nothing any more. Linux only.
+
+    Whoever was killed could not wait for its tool; one that is slow would make its change after the change's undo.
+    """
+    end = time.monotonic() + 1
+    while mark and mark != MARK and time.monotonic() < end:
+        found = list(_marked(mark))
+        if not found:
+            break
+        for pid in found:
+            with contextlib.suppress(OSError):
+                os.kill(pid, signal.SIGKILL)
+        time.sleep(0.005)  # it may be amid a call of the kernel
+
+
+def _marked(mark: str) -> Iterator[int]:
+    wanted = ("\0%s=%s\0" % (_MARK, mark)).encode()
+    try:
+        names = os.listdir("/proc")
+    except OSError:
+        return
+    for name in names:
+        if name.isdigit():
+            with contextlib.suppress(OSError), open("/proc/%s/environ" % name, "rb") as file:
+                if wanted in b"\0" + file.read():
+                    yield int(name)

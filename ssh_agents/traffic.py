@@ -113,6 +113,8 @@ def ruleset(peers: Peers, exempt: Iterable[Tuple[str, int]], passing: Passing = 
         for address, port in exempt:
             for end in ("sport", "dport"):
                 lines.append("%s %s %s tcp %s %d return" % (_family(address), side, address, end, port))
+        if any(":" in address for _, addresses in peers for address in addresses):
+            lines += ["icmpv6 type %d return" % kind for kind in iptables.NEIGHBOURS]
         for name, addresses in peers:
             for address in addresses:
                 lines.append(

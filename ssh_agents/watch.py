@@ -72,6 +72,7 @@ def _lapse(lease: Lease, how: Undo, why: str) -> bool:
             return False
         lease.lapse()
         kept = [entry for _, entry in lease.entries()]
+        lease.end_tools()
         lease.undo(how, _watchers_tell(lease, why))
         time.sleep(AGAIN_S)
         for entry in kept:  # should this watcher be ended before the second time
@@ -89,6 +90,7 @@ def _take_back(lease: Lease, how: Undo, why: str, kept: List[Dict[str, Any]]) ->
         with lease.turn():
             if lease.gone:
                 return
+            lease.end_tools()
             _, failed = lease.undo(how, tell, kept)
             if not failed:
                 lease.remove()

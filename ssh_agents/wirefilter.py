@@ -8,13 +8,14 @@ bridges, and between the switches wirefilter holds packets back, both ways, in w
 
 import contextlib
 import functools
+import json
 import os
 import re
 import shutil
 import signal
 import socket
 import time
-from typing import Callable, Dict, Iterator, List, Optional
+from typing import Any, Callable, Dict, Iterator, List, Optional
 
 from ssh_agents import netlink, private, protocol, tool
 from ssh_agents.line_tc import Delay
@@ -22,6 +23,14 @@ from ssh_agents.line_tc import Delay
 FAR, TAP_NEAR, TAP_FAR = "bl-far", "blw-near", "blw-far"
 TUN = "/dev/net/tun"
 _PROMPT = b"VDEwf$ "
+_PORT = "port.json"
+_PORT_WORDS = {
+    "cost": "cost",
+    "group_fwd_mask_str": "group_fwd_mask",
+    "multicast_router": "mcast_router",
+    "priority": "priority",
+}
+"""How `ip` calls, when it shows them, settings of a port that are not on or off, and when it sets them."""
 
 
 def folder() -> str:
@@ -59,6 +68,8 @@ def refuse_unless_possible(bridge: str, port: str, delay: Delay, links: Dict[str
             raise protocol.Refused("bad-request", "there is no device %r for the delay" % name)
     if links[port].master not in (links[bridge].number, links[FAR].number if FAR in links else -1):
         raise protocol.Refused("touched", "%s is not a port of the bridge %s" % (port, bridge))
+    if links[port].master == links[bridge].number:  # else our wire is there already
+        _refuse_unrestorable(bridge, port)
     if abs(delay.delay_s * 1000 - round(delay.delay_s * 1000)) > 1e-6:
         raise protocol.Refused(
             "unsupported",
@@ -78,6 +89,8 @@ def up(bridge: str, port: str, delay: Delay) -> None:
     """Put the wire between the bridge and its port, and wait until it carries packets."""
     base = folder()
     os.makedirs(base, mode=0o700, exist_ok=True)
+    with open(os.path.join(base, _PORT), "w") as file:
+        json.dump(_port_words(port), file)
     for tap, name in ((TAP_NEAR, "near"), (TAP_FAR, "far")):
         argv = ["vde_switch", "-d", "-s", os.path.join(base, name), "-t", tap]
         tool.run(argv)
@@ -159,9 +172,55 @@ def down(bridge: str, port: str, base: str, links: Dict[str, netlink.Link]) -> b
         if _device(tap):
             with _unless_gone(tap):
                 tool.run(["ip", "link", "del", tap])
+    if port in links and bridge in links:
+        with _unless_gone(port, bridge):
+            _port_restored(port, base)
     known = os.path.isdir(base)
     shutil.rmtree(base, ignore_errors=True)
     return far >= 0 or ended or known
+
+
+def _refuse_unrestorable(bridge: str, port: str) -> None:
+    """Refuse what a port would lose by leaving its bridge, and what is not put back."""
+    if _link_info(bridge).get("info_data", {}).get("vlan_filtering"):
+        lost = "the VLANs of %s, since its bridge filters VLANs" % port
+    elif _link_info(port).get("info_slave_data", {}).get("backup_port"):
+        lost = "the backup port of %s" % port
+    else:
+        return
+    text = "a delay by wirefilter would take %s out of %s for a while, and lose %s"
+    raise protocol.Refused("unsupported", text % (port, bridge, lost), "ip -d link show dev " + port)
+
+
+def _port_words(port: str) -> Dict[str, str]:
+    """What a port of a bridge is set to, in `ip`'s own words: it is forgotten when the port leaves the bridge."""
+    told = _link_info(port).get("info_slave_data", {})
+    found = {name: "on" if value else "off" for name, value in told.items() if isinstance(value, bool)}
+    found.update({word: str(told[name]) for name, word in _PORT_WORDS.items() if name in told})
+    if "fastleave" in found:
+        found["mcast_fast_leave"] = found.pop("fastleave")
+    return found
+
+
+def _port_restored(port: str, base: str) -> None:
+    """Set a port as it was before the wire. Idempotent; nothing happens where that was not written down."""
+    try:
+        with open(os.path.join(base, _PORT)) as file:
+            before = json.load(file)
+    except (OSError, ValueError):
+        return
+    now = _port_words(port)
+    other = [word for name, value in before.items() if now.get(name) != value for word in (name, value)]
+    if other:
+        tool.run(["ip", "link", "set", "dev", port, "type", "bridge_slave", *other])
+
+
+def _link_info(name: str) -> Dict[str, Any]:
+    text = tool.run(["ip", "-json", "-details", "link", "show", "dev", name])
+    try:
+        return dict(json.loads(text)[0].get("linkinfo", {}))
+    except (ValueError, IndexError):
+        raise protocol.Refused("unsupported", "this host's ip tells nothing as JSON", text[:200]) from None
 
 
 def quiet_ipv6(name: str) -> None:

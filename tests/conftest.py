@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import gc
 import os
+import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -82,6 +83,21 @@ def _temporary_folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None
         yield
     with contextlib.suppress(OSError):
         folder.rmdir()  # what a test left stays to be seen
+
+
+@pytest.fixture(autouse=True)
+def _only_the_main_thread_touches_the_window() -> Iterator[None]:
+    """In every test of a window, as `BRANCHLAB_DEBUG` has it elsewhere."""
+    if "gui.app" not in sys.modules:
+        yield
+        return
+    from gui import threads
+
+    found: list[threads.Touched] = []
+    threads.watch(found.append)
+    yield
+    threads.unwatch()
+    assert not found, found[0]
 
 
 @pytest.fixture(autouse=True)

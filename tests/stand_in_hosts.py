@@ -102,14 +102,18 @@ def connected(
         connection=cast(
             "ssh.Connection",
             # Without ends of an SSH connection among its facts, a host is behind a UNIX socket.
-            Connection(
-                Target(name=name, user="admin", path="" if (facts or {}).get("ssh") else f"/nowhere/{name}")
-            ),
+            Connection(_target(name, (facts or {}).get("ssh"))),
         ),
         agent=cast("Agent", StandInAgent(name, verbs or {}, kept)),
         root=cast("Agent | None", root),
         facts=facts or {},
     )
+
+
+def _target(name: str, seen: Args | None) -> Target:
+    if seen is None:
+        return Target(name=name, user="admin", path=f"/nowhere/{name}")
+    return Target(name=name, user="admin", port=seen["own"]["port"])
 
 
 @dataclass
@@ -121,6 +125,7 @@ class Connection:
     unheeded: tuple[str, ...] = ()
     software: str = "SSH-2.0-OpenSSH_9.2p1"
     shown: str = "ssh-ed25519 SHA256:abc"
+    ends: tuple[str, str] | None = None
 
     def put(self, data: bytes, path: str, mode: int = 0o600, timeout_s: float = 60) -> None:
         self.files[path] = data

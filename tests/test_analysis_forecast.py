@@ -84,3 +84,22 @@ def test_of_a_repository_as_it_is_nothing_is_known() -> None:
     assert forecast.basis(experiment) is None
     assert forecast.forecast(experiment, None) is None
     assert forecast.basis(asked(data="unheard-of")) is None
+
+
+def test_several_clients_share_the_line_and_an_earlier_run_is_of_as_many() -> None:
+    one, three = small(operations=("get",)), small(operations=("get",), clients=3)
+    basis = forecast.basis(one)
+    alone, together = forecast.forecast(one, basis), forecast.forecast(three, basis)
+    assert alone is not None
+    assert together is not None
+    assert together.low_s == pytest.approx(alone.low_s)
+    assert together.high_s == pytest.approx(3 * alone.high_s)
+    assert together.basis.endswith("; from one to 3 times that, since 3 clients share the line")
+    for earlier, other in ((one, three), (three, None)):
+        for _ in store.recorded(runner.run(earlier, FakeTestbed(), Stop()), store.new_path("earlier")):
+            pass
+        found = forecast.forecast(earlier, forecast.basis(earlier))
+        assert found is not None
+        assert found.basis.startswith("estimated from run")
+        assert "times that" not in found.basis
+        assert other is None or "estimated from run" not in getattr(forecast.basis(other), "text", "")

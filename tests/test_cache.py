@@ -501,6 +501,29 @@ def test_what_no_cache_makes_refuses_the_whole_purge_before_anything_is_touched(
     assert sorted(made.rglob("*")) == before
 
 
+@pytest.mark.skipif(os.geteuid() != 0, reason="anybody else deletes only what is his already")
+@pytest.mark.parametrize("beside", ["payroll.data", "payroll.header.vary/x.data", "payroll.header.vary"])
+def test_root_deletes_nothing_that_is_of_another_than_the_header_beside_it(made: Path, beside: str) -> None:
+    """In a folder that all may write to, somebody lays a header beside what only its owner could delete."""
+    url = "http://server.example:8080/payroll?"
+    (made / "payroll.header").write_bytes(header(url.encode()))
+    path = made / beside
+    path.parent.mkdir(exist_ok=True)
+    path.mkdir() if beside.endswith(".vary") else path.write_text("precious")
+    variants = beside.count("/") == 1
+    if variants:  # the header names no URL then; that of a variant does
+        (made / "payroll.header").write_bytes(struct.pack("@I", 5) + bytes(40))
+        (path.parent / "x.header").write_bytes(header(url.encode()))
+    for theirs in ("payroll.header", *(("payroll.header.vary", "payroll.header.vary/x.header") * variants)):
+        os.chown(made / theirs, 65534, 65534)
+    before = sorted(made.rglob("*"))
+    word = refused(made, urls=[url])
+    assert (word.kind, "one owner" in word.text) == ("denied", True)
+    assert sorted(made.rglob("*")) == before
+    os.chown(path, 65534, 65534)
+    assert purge(made, urls=[url])["removed"] == 1
+
+
 def test_names_with_newlines_and_bytes_that_are_no_text_are_refused(made: Path) -> None:
     for name in (b"new\nline", b"\xff\xfe.data"):
         path = made / os.fsdecode(name)

@@ -77,6 +77,9 @@ seed = 7
 """
 
 
+TWO = "attempts = 4\nclients = 2"
+
+
 @dataclass(frozen=True)
 class Found:
     """One line of `check`."""
@@ -213,7 +216,7 @@ def test_show_json_is_the_promise(world: World) -> None:
     assert list(told) == [
         "run", "experiment", "outcome", "seed", "order", "cells", "lines", "overhead_s", "findings",
         "verdict", "choice", "source", "base", "excluded", "outliers", "drift", "models",
-        "repeated",
+        "repeated", "clients",
     ]  # fmt: skip
     assert (told["outcome"], told["seed"], told["order"]) == ("done", 2008, "blocks")
     assert [(cell["operation"], cell["state"]) for cell in told["cells"]] == [
@@ -315,6 +318,20 @@ def test_plan_prints_trials_commands_and_duration_and_touches_no_host(world: Wor
     world.call("run", str(world.profile))
     (head,) = store.runs()
     assert f"(estimated from run {head.run})" in world.call("plan", str(world.profile)).stdout
+
+
+def test_plan_says_which_clients_begin_together(world: World) -> None:
+    desk = '[hosts.desk-2]\nrole = "client"\nssh = "desk-2"\naddress = "198.51.100.13"\n'
+    world.profile.write_text(f"{HOSTS}\n{desk}\n{SMALL.replace('attempts = 4', TWO, 1)}")
+    told = world.call("plan", str(world.profile)).stdout
+    assert (
+        "At the same moment on client, desk-2, timed from the first one's start to the last one's end."
+        in told
+    )
+    assert "from one to 2 times that, since 2 clients share the line" in told
+    assert (
+        "At the same moment" not in world.call("plan", str(world.profile), "--experiment", "Only Get").stdout
+    )
 
 
 def test_the_changes_of_a_plan_are_a_page_alone_and_touch_no_host(world: World) -> None:

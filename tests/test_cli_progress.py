@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import threading
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -17,7 +18,16 @@ from runs_made import events
 
 from lab.analysis.summary import summarised
 from lab.cli import progress, signals, story, tables
-from lab.events import CommandStarted, Event, LineProved, Noted, RunFinished, TrafficSampled
+from lab.events import (
+    ClientDone,
+    CommandStarted,
+    Event,
+    LineProved,
+    Noted,
+    RunFinished,
+    TrafficSampled,
+    TrialFinished,
+)
 from lab.live import Live
 from lab.stop import Stop
 
@@ -213,3 +223,31 @@ def test_a_full_disk_under_the_output_is_no_defect(tmp_path: Path) -> None:
         )
     assert done.returncode == 1
     assert done.stderr == "branchlab: the output cannot be written: No space left on device\n"
+
+
+def test_of_several_clients_each_ones_time_stands_behind_the_trials() -> None:
+    live = Live()
+    told = events(small(), FakeTestbed(samples=1))
+    parts = tuple(
+        ClientDone(host=f"desk-{n}", started_s=0.0, error_s=0.0, exit_status=0, wall_s=float(n))
+        for n in range(1, 6)
+    )
+    for event in told:
+        live.apply(replace(event, clients=parts[:2]) if isinstance(event, TrialFinished) else event)
+    assert progress.attempt_words(live.attempts[1]).endswith(
+        " (desk-1 0:01.00, desk-2 0:02.00) (warm-up, not counted)"
+    )
+    many = replace(live.attempts[1], clients=parts, standing="kept")
+    assert progress.attempt_words(many).endswith(" (0:01.00 on desk-1 to 0:05.00 on desk-5)")
+    assert progress.clients_words(replace(many, clients=())) == ""
+
+
+def test_what_a_time_of_several_clients_is_stands_under_the_tables() -> None:
+    def remarks(clients: object) -> list[str]:
+        return list(tables.remarks(summarised(events(small(clients=clients), FakeTestbed()))))
+
+    assert remarks(3)[0].startswith(
+        "3 clients at once: a time is from the first one's start to the last one's end"
+    )
+    assert remarks(("desk-1", "desk-4"))[0].startswith("desk-1 and desk-4 at once: ")
+    assert not any("at once" in text for text in (*remarks(1), *remarks(("desk-2",))))

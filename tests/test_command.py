@@ -347,3 +347,23 @@ def test_a_grandchild_that_keeps_the_pipe_open_does_not_hang_it() -> None:
     os.kill(int(next(line for line in chatty.text("stdout").split() if line != "y")), signal.SIGKILL)
     assert time.monotonic() - begin < 20
     assert word["left"]
+
+
+def test_a_command_begins_at_its_moment_and_the_wait_is_no_part_of_its_time() -> None:
+    at = time.monotonic() + 0.3
+    word = run("true", at=at)
+    assert word["began"] >= at
+    assert word["wall_s"] < 0.3
+    begun = time.monotonic()
+    assert run("true", at=begun - 100)["began"] < begun + 0.3
+
+
+def test_a_command_that_waits_for_its_moment_can_be_cancelled_and_none_waits_for_long() -> None:
+    heard = Heard()
+    threading.Timer(0.1, heard.stop.set).start()
+    with pytest.raises(protocol.Refused, match="before it began") as refused:
+        run("touch", "/nowhere", heard=heard, at=time.monotonic() + 30)
+    assert refused.value.kind == "cancelled"
+    assert heard.said == []
+    with pytest.raises(protocol.Refused, match="more than 60 s"):
+        run("true", at=time.monotonic() + 100)

@@ -132,9 +132,10 @@ def test_tools_are_those_of_the_table_alone() -> None:
 
 
 def test_a_tool_that_is_absent_or_hangs_is_null(tmp_path, monkeypatch) -> None:  # type: ignore[no-untyped-def]
-    monkeypatch.setattr(facts, "search_path", lambda: str(tmp_path))
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setattr(tool, "_MORE_PATH", ())
     monkeypatch.setattr(facts, "TOOL_S", 0.3)
-    (tmp_path / "git").write_text("#!/bin/sh\nexec sleep 600\n")
+    (tmp_path / "git").write_text("#!/bin/sh\nexec /bin/sleep 600\n")
     (tmp_path / "svn").write_text("#!/bin/sh\necho '1.14' >&2\nexit 1\n")
     (tmp_path / "tc").write_text("#!/bin/sh\n")
     for path in tmp_path.iterdir():

@@ -655,3 +655,74 @@ def test_an_edit_is_seen_at_once_and_the_rest_follows(opened: Open) -> None:
     assert window.page.beside.number.text() == "480"  # at once
     settle(window, 0.05)
     assert window.page.lines.table.lines.text(6, 5).startswith("~ ")
+
+
+# several clients
+
+
+def choose(window: Shown, name: str) -> None:
+    """Press a line of the clients' menu, as the mouse does."""
+    clients = window.page.what.clients
+    clients.showPopup()
+    (action,) = [one for one in clients.menu.actions() if one.text() == name]
+    QTest.mouseClick(
+        clients.menu, Qt.MouseButton.LeftButton, pos=clients.menu.actionGeometry(action).center()
+    )
+    settle(window, 0.05)
+
+
+def test_which_clients_do_it_is_chosen_and_each_choice_is_a_step(opened: Open) -> None:
+    text = OFFICE.replace(
+        "[[experiments]]", '[hosts.desk-3]\nrole = "client"\nssh = "desk-3"\n\n[[experiments]]', 1
+    )
+    window = opened(text)
+    clients = window.page.what.clients
+    assert clients.isEnabled()
+    assert clients.currentText() == "desk-1"
+    choose(window, "All 3 at once")
+    assert first(window)["clients"] == 3
+    assert clients.currentText() == "all 3 at once"
+    assert window.document.undoes == "have all 3 clients do it at once"
+    assert "Each by 3 clients at once." in window.page.beside.cells.text()
+    choose(window, "desk-2")
+    assert first(window)["clients"] == ["desk-1", "desk-3"]
+    assert clients.currentText() == "2 of 3 at once"
+    assert clients.menu.isVisible()  # for the next name
+    clients.menu.close()
+    choose(window, "desk-1")
+    choose(window, "desk-3")
+    assert first(window)["clients"] == ["desk-3"]  # somebody has to do it
+    assert clients.currentText() == "desk-3"
+    choose(window, "desk-1 alone")
+    assert "clients" not in first(window)
+    window.document.undo()
+    assert clients.currentText() == "desk-3"
+    assert window.document.draft is not None
+    assert "# what the boss asks" in window.document.draft.text
+
+
+def test_beside_it_one_trial_shows_what_all_of_them_do(opened: Open) -> None:
+    window = opened(OFFICE.replace('vcs = "subversion"\n', 'vcs = "subversion"\nclients = 2\n', 1))
+    settle(window)
+    shown_ = [step for step in window.page.beside._steps if step.host == "desk-1, desk-2"]
+    assert shown_[-1].text.startswith("at once: svn checkout")
+    assert window.page.what.clients.currentText() == "both at once"
+    assert "from one to 2 times that, since 2 clients share the line" in window.page.beside.basis.text()
+
+
+def test_with_one_client_there_is_nothing_to_choose_and_the_reason_is_told(opened: Open) -> None:
+    begin, end = OFFICE.index("[hosts.desk-2]"), OFFICE.index("[[experiments]]")
+    window = opened(OFFICE[:begin] + OFFICE[end:])
+    clients = window.page.what.clients
+    assert not clients.isEnabled()
+    assert clients.currentText() == "desk-1"
+    assert clients.toolTip().startswith("The lab has one client.")
+    assert "The lab has one client." in clients.accessibleDescription()
+
+
+def test_clients_that_the_lab_has_not_are_told_where_they_are_chosen(opened: Open) -> None:
+    window = opened(OFFICE.replace('vcs = "subversion"\n', 'vcs = "subversion"\nclients = 5\n', 1))
+    clients = window.page.what.clients
+    assert clients.property("wrong")
+    assert "5 clients are wanted, and the lab has 2" in clients.toolTip()
+    assert window.page.trials is None

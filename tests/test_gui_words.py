@@ -147,3 +147,9 @@ def test_when() -> None:
     told = words.when("2026-06-03T09:12:00+00:00", "2026-06-03T09:14:00+00:00")
     assert "June 2026" in told
     assert "–" in told
+
+
+def test_of_many_hosts_the_first_are_named() -> None:
+    assert words.hosts("desk-1") == "desk-1"
+    assert words.hosts("a, b, c") == "a, b, c"
+    assert words.hosts("a, b, c, d") == "a, b and 2 more"

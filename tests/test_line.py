@@ -19,7 +19,7 @@ from typing import Any
 import pytest
 from netns import OFFICE, OTHER, ROOT, SERVER, SERVER6, Agent, FailedError, Net, net, office
 
-from ssh_agents import line_tc, netlink, wirefilter
+from ssh_agents import line_tc, netlink, protocol, wirefilter
 from ssh_agents.line_tc import Delay, Rates, Rule
 
 SYSTEM_PYTHON = "/usr/bin/python3"
@@ -409,6 +409,50 @@ def test_delay_jitter_and_loss(bed: Bed) -> None:
     assert (read["applied"], read["delay_s"], read["download_bps"]) == (True, 0.02, None)
     bed.root.ask("line.lift")
     assert bed.qdiscs() == before
+
+
+@pytest.mark.lab
+def test_a_port_has_its_own_settings_again_after_a_wire(bed: Bed) -> None:
+    check = bed.root.ask("line.check", office=OFFICE)
+    if check["kinds"]["netem"] or not check["tun"]:
+        pytest.skip("no wirefilter here")
+
+    def port() -> dict[str, Any]:
+        told = json.loads(bed.net.run("server", "ip", "-json", "-details", "link", "show", "dev", "up0"))
+        found = told[0]["linkinfo"]["info_slave_data"]
+        # Of the others some follow from how it was set up, and some are clocks.
+        return {name: value for name, value in found.items() if type(value) is bool or name in OF_A_PORT}
+
+    settings = (
+        "cost 77 isolated on hairpin on learning off priority 5 group_fwd_mask 16 fastleave on mcast_router 2"
+    )
+    bed.net.run("server", "ip", "link", "set", "up0", "type", "bridge_slave", *settings.split())
+    before = port()
+    assert (before["cost"], before["isolated"], before["priority"]) == (77, True, 5)
+    for end in ("line.lift", "lease.close"):
+        bed.apply(1_000_000, 2_000_000, delay_s=0.02, delay_port=PORT)
+        assert port()["cost"] != 77
+        bed.root.ask(end)
+        assert port() == before
+    bed.net.run("server", "ip", "link", "set", "up0", "type", "bridge_slave", "backup_port", "eth0p")
+    bed.root.ask("lease.open", lease_s=60)
+    with pytest.raises(FailedError, match="lose the backup port of up0"):
+        bed.apply(1_000_000, 2_000_000, delay_s=0.02, delay_port=PORT)
+    assert port() == before
+
+
+def test_a_port_of_a_bridge_that_filters_vlans_is_not_taken_out_of_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    told = {"uplink": {"info_data": {"vlan_filtering": 1}}, "up0": {"info_slave_data": {"cost": 2}}}
+    monkeypatch.setattr(wirefilter, "_link_info", told.__getitem__)
+    with pytest.raises(protocol.Refused, match="lose the VLANs of up0"):
+        wirefilter._refuse_unrestorable("uplink", "up0")
+    told["uplink"]["info_data"]["vlan_filtering"] = 0
+    wirefilter._refuse_unrestorable("uplink", "up0")
+
+
+OF_A_PORT = ("cost", "priority", "group_fwd_mask", "multicast_router")
 
 
 @pytest.mark.lab

@@ -11,6 +11,7 @@ from fake_testbed import FakeTestbed, experiment, small
 
 from lab import events, runner
 from lab.events import (
+    ClientDone,
     CommandStarted,
     Event,
     HostSeen,
@@ -324,3 +325,26 @@ def test_a_flood_of_samples_is_bounded() -> None:
         curve.add(number / 10_000, 1.0)
     assert len(curve.points) <= 4000
     assert curve.now == 1.0
+
+
+def test_the_output_of_several_clients_says_where_and_its_lines_are_not_mixed() -> None:
+    live = folded(plan(get()), TrialStarted(trial=1, at=AT))
+    for host in ("desk-1", "desk-2"):
+        live.apply(CommandStarted(trial=1, host=host, argv=("svn", "up", host)))
+    for host, text in (("desk-1", "A  fi"), ("desk-2", "A  x"), ("desk-1", "le1\nA"), ("desk-2", "y\n")):
+        live.apply(OutputSeen(trial=1, stream="stdout", text=text, host=host))
+    assert live.current is not None
+    assert live.current.host == "desk-1, desk-2"
+    assert [line.told for line in live.output] == [
+        "desk-1  $ svn up desk-1", "desk-2  $ svn up desk-2", "desk-1  A  file1", "desk-2  A  xy", "desk-1  A",
+    ]  # fmt: skip
+    parts = (
+        ClientDone(host="desk-1", started_s=0.0, error_s=0.0, exit_status=0, wall_s=2.5, output="long"),
+        ClientDone(host="desk-2", started_s=0.0021, error_s=0.001, exit_status=1, wall_s=0.25, ok=False),
+    )
+    live.apply(ended(1, 2.5, Standing.FAILED, clients=parts))
+    assert [line.told for line in live.output][-2:] == [
+        "desk-1  exit status 0 after 0:02.50, begun first",
+        "desk-2  exit status 1 after 250 ms, begun 2.1 ms after the first",
+    ]
+    assert [one.output for one in live.attempts[1].clients] == ["", ""]

@@ -48,6 +48,16 @@ def test_connections_are_counted_by_peer_and_the_port_that_serves() -> None:
     assert len(found["connections"]) == 7
 
 
+def test_connected_udp_is_counted_by_peer_and_the_lower_port() -> None:
+    table = [
+        Connection("::", 1194, "::", 0, 7),
+        Connection("10.0.0.1", 1194, "10.0.0.11", 50_001, ESTABLISHED),
+        Connection("10.0.0.1", 50_002, "10.0.0.12", 4500, ESTABLISHED),
+        Connection("10.0.0.1", 50_003, "203.0.113.9", 53, ESTABLISHED),
+    ]
+    assert others.over_udp(table, PEERS) == {"desk": {"1194": 1}, "proxy": {"4500": 1}}
+
+
 def test_a_connection_seen_from_both_ends_is_one() -> None:
     counted = {
         "server": {"desk": {"445": 3}, "proxy": {"22": 1}},
@@ -94,7 +104,8 @@ def _host(name: str, role: Role, address: str, agent: Standin, ssh: str | None, 
         root=agent,
         privileged=agent,
         facts=facts,
-        connection=SimpleNamespace(target=SimpleNamespace(path=path)),
+        connection=SimpleNamespace(target=SimpleNamespace(path=path, port=22), ends=None),
+        redirected=False,
     )
     made.exempt = lambda: Connected.exempt(cast(Connected, made))
     return cast(Connected, made)
@@ -218,6 +229,29 @@ def _connections(hosts: Net, address: str, count: int) -> Iterator[int]:
         stack.callback(client.kill)
         assert client.stdout.readline() == b"connected\n"
         yield port
+
+
+TALK = """
+import socket, sys
+one = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+one.bind((sys.argv[1], 1194 if sys.argv[1] == sys.argv[3] else 40_000))
+one.connect((sys.argv[2], 40_000 if sys.argv[1] == sys.argv[3] else 1194))
+print("connected", flush=True)
+sys.stdin.read()
+"""
+
+
+@pytest.mark.lab
+def test_real_udp_is_seen_from_either_end() -> None:
+    with office() as hosts, contextlib.ExitStack() as stack:
+        for name, here, far in (("server", SERVER, "10.77.0.11"), ("c1", "10.77.0.11", SERVER)):
+            talk = stack.enter_context(hosts.popen(name, "python3", "-c", TALK, here, far, SERVER))
+            stack.callback(talk.kill)
+            assert talk.stdout.readline() == b"connected\n"
+        for name, peer, address in (("server", "c1", "10.77.0.11"), ("c1", "server", SERVER)):
+            asked = [{"name": peer, "addresses": [address]}]
+            word = hosts.agent(name, privileged=True).ask("others", peers=asked)
+            assert (word["counted"], word["udp"]) == ({}, {peer: {"1194": 1}})
 
 
 @pytest.mark.lab

@@ -909,6 +909,45 @@ def test_a_privileged_agent_depends_on_nothing_of_its_starter(tmp_path: Path) ->
     assert all(word.startswith("/") and not word.startswith(str(evil)) for word in path)
 
 
+@as_root
+def test_roots_agent_runs_no_tool_that_others_could_exchange(tmp_path: Path) -> None:
+    """Also where a folder that an administrator's PATH has belongs to a group, as /usr/local/sbin once did."""
+    for name in ("group", "theirs", "fine", "links"):
+        (tmp_path / name).mkdir(mode=0o755)
+    for name in ("group/one", "theirs/two", "fine/one", "fine/two", "fine/three", "theirs/four"):
+        (tmp_path / name).write_text("#!/bin/sh\necho $0\n")
+        (tmp_path / name).chmod(0o755)
+    (tmp_path / "links" / "three").symlink_to(tmp_path / "fine" / "three")
+    (tmp_path / "links" / "four").symlink_to(tmp_path / "theirs" / "four")
+    (tmp_path / "group").chmod(0o2775)
+    for name in ("two", "four"):
+        os.chown(tmp_path / "theirs" / name, 65534, -1)
+    folders = [str(tmp_path / name) for name in ("group", "theirs", "links", "fine")]
+    script = (
+        "import json, os, sys; sys.path.insert(0, sys.argv[1])\n"
+        "from ssh_agents import apache, facts, protocol, tool\n"
+        "tool._MORE_PATH = apache.PROGRAM_FOLDERS = sys.argv[2:]; apache.PROGRAMS = ('four', 'two')\n"
+        "facts.TOOLS['one'] = ()\n"
+        "settled = [tool.found('one')]; tool.settle()\n"
+        "settled += [tool.found(name) for name in ('one', 'two', 'three', 'four')]\n"
+        "settled += [apache.found(), facts._version('one')]\n"
+        "try: tool.run(['four'])\n"
+        "except protocol.Refused as error: settled.append(error.text)\n"
+        "print(json.dumps([settled, tool.environment()['PATH'].split(':')]))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-I", "-c", script, str(ROOT), *folders], capture_output=True, text=True, check=True
+    )
+    (before, one, two, three, four, program, version, said), path = json.loads(done.stdout)
+    assert before == f"{folders[0]}/one"
+    assert (one, two) == (f"{folders[3]}/one", f"{folders[3]}/two")
+    assert (three, four) == (f"{folders[2]}/three", None)
+    assert (program, version) == (two, one)
+    assert f"{folders[2]}/four is not run as root: {folders[1]}/four belongs to user 65534" in said
+    assert folders[0] not in path
+    assert folders[3] in path
+
+
 def test_who_could_exchange_a_file_is_seen(tmp_path: Path) -> None:
     path = tmp_path / "file"
     path.write_text("")

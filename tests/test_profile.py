@@ -655,3 +655,45 @@ def test_a_trial_may_have_a_limit() -> None:
     for wrong in ('"0.5 s"', '"25 h"', "15", '"1500 min"'):
         (told,) = refused(GOOD + f"limit = {wrong}\n")
         assert told.startswith("minsk.toml:39: experiments.1.limit: "), told
+
+
+DESKS = GOOD.replace(
+    'ssh = "desk-1"\n', 'ssh = "desk-1"\n\n[hosts.desk-2]\nrole = "client"\nssh = "desk-2"\n'
+)
+
+
+@pytest.mark.parametrize(
+    ("said", "clients", "names"),
+    [
+        ("", 1, ["desk-1"]),
+        ("clients = 1", 1, ["desk-1"]),
+        ("clients = 2", 2, ["desk-1", "desk-2"]),
+        ('clients = ["desk-2"]', ("desk-2",), ["desk-2"]),
+        ('clients = ["desk-2", "desk-1"]', ("desk-2", "desk-1"), ["desk-2", "desk-1"]),
+    ],
+)
+def test_an_experiment_may_name_its_clients(said: str, clients: object, names: list[str]) -> None:
+    found = parsed(f"{DESKS}{said}\n")
+    (experiment,) = found.experiments
+    assert experiment.clients == clients
+    assert experiment.at_once == len(names)
+    assert [host.name for host in found.lab.taking_part(experiment)] == names
+
+
+@pytest.mark.parametrize(
+    ("said", "told"),
+    [
+        ("clients = 3", "3 clients are wanted, and the lab has 2 (desk-1, desk-2): write 2 at most, or add hosts"),
+        ("clients = 0", "at least one client does the work: write clients = 3"),
+        ("clients = true", "neither a number of clients nor a list of them: write clients = 3"),
+        ("clients = []", "no client is named: write clients = 3"),
+        ("clients = [1]", "neither a number of clients nor a list"),
+        ('clients = ["desk-2", "desk-2"]', "`desk-2` stands there twice: take one out"),
+        ('clients = ["desk-1", "server"]', "`server` is no client, but the server: write one of desk-1, desk-2"),
+        ('clients = ["desk-22"]', "there is no host `desk-22` (did you mean desk-2?): write one of desk-1, desk-2"),
+    ],
+)  # fmt: skip
+def test_clients_that_the_lab_has_not_are_refused_with_line_and_cure(said: str, told: str) -> None:
+    (line,) = refused(f"{DESKS}{said}\n")
+    assert line.startswith(f"minsk.toml:{DESKS.count(chr(10)) + 1}: experiments.1.clients")
+    assert told in line

@@ -138,6 +138,10 @@ def test_what_the_checker_takes_the_schema_takes(name: str) -> None:
         ("warm_up = 1", "warm_up = 1\nlimit = 5"),
         ("warm_up = 1", "warm_up = 1\nuntil = { at_most = 3 }"),
         ("warm_up = 1", 'warm_up = 1\nuntil = { within = "5" }'),
+        ("warm_up = 1", "warm_up = 1\nclients = 0"),
+        ("warm_up = 1", "warm_up = 1\nclients = []"),
+        ("warm_up = 1", "warm_up = 1\nclients = [1]"),
+        ("warm_up = 1", 'warm_up = 1\nclients = "desk-1"'),
     ],
 )
 def test_what_is_misshapen_both_refuse(before: str, after: str) -> None:
@@ -180,6 +184,13 @@ def test_a_line_may_have_a_price_and_a_run_a_limit_and_an_end() -> None:
     text = text.replace(
         "warm_up = 1", 'warm_up = 1\nlimit = "15 min"\nuntil = { within = "5 %", at_most = 12 }'
     )
+    assert right(text)
+    assert list(wrong(tomllib.loads(text), SCHEMA)) == []
+
+
+@pytest.mark.parametrize("clients", ["1", '["desk-1"]'])
+def test_an_experiment_may_have_clients(clients: str) -> None:
+    text = PROFILES["new lab"].replace("warm_up = 1", f"warm_up = 1\nclients = {clients}")
     assert right(text)
     assert list(wrong(tomllib.loads(text), SCHEMA)) == []
 

@@ -129,3 +129,29 @@ def test_a_text_that_is_no_toml_is_refused() -> None:
     ):
         with pytest.raises(BadInput, match="no TOML"):
             edit()
+
+
+CLIENTS = """\
+schema = 1
+[hosts.a]
+role = "client"
+[hosts.b]
+role = "client"
+
+[[experiments]]
+clients = ["a", "b"] # both
+[[experiments]]
+clients = ["b"]
+[[experiments]]
+clients = 3 # all
+"""
+
+
+def test_a_client_is_renamed_where_experiments_name_it_and_goes_there_with_its_host() -> None:
+    made = profile_tables.taking_part(CLIENTS, "b", "c")
+    assert made == CLIENTS.replace('["a", "b"]', '["a", "c"]').replace('["b"]', '["c"]')
+    gone = profile_tables.taking_part(CLIENTS, "b")
+    assert [one.get("clients") for one in tomllib.loads(gone)["experiments"]] == [["a"], None, 2]
+    assert "# both" in gone
+    assert "# all" in gone
+    assert profile_tables.taking_part(CLIENTS, "x", "y") == CLIENTS

@@ -58,12 +58,19 @@ def told(found: tuple[requirements.Told, ...]) -> str:
     return "\n".join(text for one in found for text in one.lines)
 
 
+def printed(text: str) -> list[str]:
+    """The commands for an administrator."""
+    return [
+        line.strip() for line in text.splitlines() if line.strip().startswith(("install", "test", "echo"))
+    ]
+
+
 @lab_only
 def test_what_is_printed_for_sudo_is_enough_and_is_all(user: users.User) -> None:
     """As an administrator would do it: paste the commands, then the one line."""
     bench = lab(user.host())
     text = told(requirements.sudoers(bench))
-    commands = [line.strip() for line in text.splitlines() if line.strip().startswith(("install", "echo"))]
+    commands = printed(text)
     rules = [line.strip() for line in text.splitlines() if "NOPASSWD" in line]
     assert (len(commands), len(rules)) == (3, 1)
     assert "*" not in rules[0]
@@ -87,7 +94,7 @@ def test_a_later_rule_or_a_missing_copy_is_told_as_such(user: users.User) -> Non
     text = told(requirements.sudoers(bench))
     assert "/etc/sudoers.d/zz-branchlab" in text
     assert "the last one counts" in text
-    commands = [line.strip() for line in text.splitlines() if line.strip().startswith(("install", "echo"))]
+    commands = printed(text)
     rule = next(line.strip() for line in text.splitlines() if "NOPASSWD" in line)
 
     def advice(*rules: str) -> str:
@@ -131,14 +138,33 @@ def test_no_line_is_printed_for_a_python_that_somebody_could_exchange(
 
 @lab_only
 def test_a_copy_that_was_changed_on_the_way_is_removed(user: users.User) -> None:
-    commands = [
-        line.strip()
-        for line in told(requirements.sudoers(lab(user.host()))).splitlines()
-        if line.strip().startswith(("install", "echo"))
-    ]
+    commands = printed(told(requirements.sudoers(lab(user.host()))))
     (user.cache / f"agent-{agents.bundle().digest}.py").write_text("evil")
     subprocess.run(["sh", "-c", "\n".join(commands)], capture_output=True, check=False)
     assert list(FOLDER.iterdir()) == []
+
+
+@lab_only
+def test_a_copy_has_its_name_only_once_its_text_is_checked(user: users.User) -> None:
+    """The line for sudo may be there already: what lies under that name can be run as root by that user."""
+    make, copy, check = printed(told(requirements.sudoers(lab(user.host()))))
+    kept = user.cache / f"agent-{agents.bundle().digest}.py"
+    ours = kept.read_text()
+    kept.write_text("evil")
+    subprocess.run(["sh", "-e", "-c", f"{make}\n{copy}"], check=True, cwd="/")
+    (unchecked,) = FOLDER.iterdir()
+    assert (unchecked.name, unchecked.stat().st_mode & 0o777) == (f"{kept.stem}.new", 0o600)
+    assert any(str(unchecked) in one["path"] for one in footprint.roots({}, Promises().call())["entries"])
+    subprocess.run(["sh", "-c", check], capture_output=True, check=False)
+    assert list(FOLDER.iterdir()) == []
+    kept.unlink()
+    os.mkfifo(kept)  # whoever reads it waits until its writer likes
+    subprocess.run(["sh", "-c", f"{copy}\n{check}"], capture_output=True, check=False, timeout=60)
+    assert list(FOLDER.iterdir()) == []
+    kept.unlink()
+    kept.write_text(ours)
+    subprocess.run(["sh", "-e", "-c", f"{copy}\n{check}"], check=True, cwd="/")
+    assert "is installed" in told(requirements.sudoers(lab(user.host())))
 
 
 @lab_only

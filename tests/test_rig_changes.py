@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from real_runs import EMPTY, FULL, experiment
-from test_rig_planning import LAB, LINE, PROXY, SERVER
+from test_rig_planning import DESK, LAB, LINE, PROXY, SERVER
 
 from lab import machines, vcs
 from lab.asking import KINDS
@@ -193,3 +193,12 @@ def test_whoever_holds_a_line_has_it_on_the_page(place: str, server: str | None,
         limits = [row[0] for row in rows(host, text) if "limited (tc" in row[0]]
         assert len(limits) == (told is not None)
         assert told is None or limits[0].startswith(told)
+
+
+def test_clients_that_work_at_the_same_moment_are_named_and_others_left_alone() -> None:
+    desks = [replace(DESK, name=f"desk-{n}", address=f"198.51.100.1{n}", address6=None) for n in (1, 2, 3)]
+    text = page(replace(LAB, hosts=(SERVER, PROXY, *desks)), clients=2)
+    assert "- Clients: desk-1, desk-2, which do each operation at the same moment" in text
+    assert any("working copies" in row[0] for row in rows("desk-2", text))
+    assert not any("working copies" in row[0] for row in rows("desk-3", text))
+    assert "Clients:" not in page()

@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 import logging
+from typing import cast
 
 import pytest
+from stand_in_hosts import Connection, office
 from stand_in_hosts import connected as stand_in
-from stand_in_hosts import office
 
-from lab.errors import AgentRefused, ConnectionLost, HostLacks, HostTrouble, Stopped, TrialFailed
-from lab.model import Host, Lab, Role
+from lab import ssh
+from lab.errors import AgentRefused, BadInput, ConnectionLost, HostLacks, HostTrouble, Stopped, TrialFailed
+from lab.model import Host, Lab, Line, Role
 from lab.rig.hosts import connected, everywhere, in_role, only, taken_back
+from lab.rig.line import HeldLine
+from lab.ssh.target import Target
 from lab.stop import Stop
+
+SEVERED = Line(upload_bps=64_000, download_bps=128_000, loss=1.0)
 
 
 def test_all_requests_are_out_before_the_first_answer_is_awaited() -> None:
@@ -55,6 +61,34 @@ def test_both_ends_of_our_ssh_are_exempt_and_a_unix_socket_has_none() -> None:
         {"address": "198.51.100.1", "port": 2222},
     ]
     assert stand_in("server", Role.SERVER, facts={"ssh": None}).exempt() == []
+
+
+@pytest.mark.parametrize(
+    ("own", "peer", "dialled", "exempt"),
+    [
+        # A redirect on the host: its devices see the port that was dialled.
+        ("198.51.100.1", "203.0.113.7", "198.51.100.1", ["203.0.113.7", "198.51.100.1"]),
+        # A relay there: sshd sees neither end.
+        ("127.0.0.1", "127.0.0.1", "198.51.100.1", ["127.0.0.1", "203.0.113.7", "198.51.100.1"]),
+    ],
+)
+def test_what_was_dialled_is_exempt_too_where_sshd_sees_another_end(
+    own: str, peer: str, dialled: str, exempt: list[str]
+) -> None:
+    ends = {"own": {"address": own, "port": 22}, "peer": {"address": peer, "port": 50000}}
+    one = stand_in("server", Role.SERVER, {"line.check": lambda args: {}}, facts={"ssh": ends})
+    one.connection = cast(
+        "ssh.Connection", Connection(Target(name="x", user="u", port=2222), ends=("203.0.113.7", dialled))
+    )
+    assert one.redirected
+    assert one.exempt() == [{"address": one, "port": port} for port in (22, 2222) for one in exempt]
+    desk = stand_in("desk", Role.CLIENT, address="203.0.113.7")
+    with pytest.raises(HostLacks, match="100 % loss may cut off") as caught:
+        HeldLine([one, desk], place="server").refuse([SEVERED], Stop())
+    assert "sshd's own address and port" in caught.value.advice
+    with pytest.raises(BadInput, match="port 2222, as what is to be measured"):
+        HeldLine([one], place="server").refuse_shared([80, 2222])
+    HeldLine([one], place="server").refuse_shared([22, 80])
 
 
 def test_every_host_that_cannot_be_had_is_named() -> None:

@@ -203,3 +203,24 @@ def test_streams_end_with_the_trial() -> None:
         assert sorted(talks.values()) == ["desk", "desk-2", "proxy", "server"]
         kept = list(talks)
     assert all(talk.cancelled for talk in kept)  # type: ignore[attr-defined]
+
+
+def test_what_each_client_has_to_do_with_is_told_beside_the_sum() -> None:
+    counters = {
+        "server": {"desk": count(100, 0), "desk-2": count(30, 0)},
+        "desk": {"server": count(7, 0)},
+        "desk-2": {"proxy": count(5, 0)},
+    }
+    summed = Meter(office()).summed(counters)
+    assert summed.arrived["client>server"] == 130
+    assert {pair: n for pair, n in summed.each["desk"].items() if n} == {
+        "client>server": 100,
+        "server>client": 7,
+    }
+    assert {pair: n for pair, n in summed.each["desk-2"].items() if n} == {
+        "client>server": 30,
+        "proxy>client": 5,
+    }
+    assert set(summed.each) == {"desk", "desk-2"}
+    since = summed.since(Meter(office()).summed({"server": {"desk-2": count(10, 0)}}))
+    assert (since.each["desk-2"]["client>server"], since.each["desk"]["client>server"]) == (20, 100)

@@ -162,6 +162,9 @@ def test_what_changes_a_repository_of_the_users_own_is_said_with_the_place() -> 
         ({"operations": ("check-out", "get"), "states": (DISABLED, FULL)}, 4),
         ({"operations": ("get", "history")}, 0),
         ({"operations": OPERATIONS, "data": "quick"}, 0),
+        ({"operations": ("check-in",), "states": (DISABLED,), "attempts": 3, "warm_up": 1, "clients": 3}, 22),
+        ({"operations": ("check-out",), "states": (DISABLED,), "attempts": 3, "clients": 3}, 6),
+        ({"operations": ("check-in",), "states": (FULL,), "attempts": 3, "clients": 2}, 4 + 2 * 3 * 2 + 2),
     ],
 )
 def test_the_revisions_that_a_run_adds_are_known_before(changes: dict[str, Any], added: int) -> None:
@@ -239,3 +242,49 @@ def test_what_a_trial_leaves_behind_is_told_after_the_line_is_lifted() -> None:
     plain = [text for _, text, _ in one_trial(None, lines=(AS_IT_IS,))]
     assert "leave the line as it is" in plain
     assert "lift the line" not in plain
+
+
+DESKS = replace(LAB, hosts=(*LAB.hosts, replace(DESK, name="desk-2", address="198.51.100.12", address6=None)))
+
+
+def test_several_clients_have_the_same_part_and_the_others_none() -> None:
+    plan = told(DESKS, operations=("get", "check-in"), clients=2)
+    assert plan["desk"] == plan["desk-2"]
+    assert len(timed(plan["desk"])) == 4
+    assert told(DESKS, clients=("desk-2",))["desk"] == []
+    assert told(DESKS, clients=("desk-2",))["desk-2"] == told()["desk"]
+
+
+def test_what_each_of_several_clients_locks_is_its_own() -> None:
+    plan = told(DESKS, operations=("check-out",), clients=2)
+    for number, name in enumerate(("desk", "desk-2"), 1):
+        branch = f"http://198.51.100.1/svn/branches/client-{number}"
+        (copied,) = [text for text in plan[name] if text.startswith("svn copy")]
+        assert copied.endswith(f"/svn/trunk@100 {branch}")
+        assert any(text.endswith(f"{branch}@HEAD SCRATCH/lockable") for text in plan[name])
+        assert "files.copy source=SCRATCH/lockable target=SCRATCH/work" in plan[name]
+    own = told(DESKS, **{**OWN, "operations": ("check-out",), "clients": 2})
+    (place,) = {
+        text.rpartition(" ")[2]
+        for text in own["desk"]
+        if text.startswith("svn delete") and "/try" not in text
+    }
+    assert any(text.endswith(f"{place}/work-2") for text in own["desk"])
+    assert not any("svn copy" in text for text in own["desk-2"])
+    assert any(text.endswith(f"{place}/work-2@HEAD SCRATCH/lockable") for text in own["desk-2"])
+
+
+def test_one_trial_of_several_clients_is_told_once_for_all_of_them() -> None:
+    steps = one_trial(90, lab=DESKS, clients=2)
+    assert [host for host, _, timed in steps if timed] == ["desk, desk-2"]
+    assert [text for _, text, _ in steps if "198.51.100" not in text] == [
+        text for _, text, _ in one_trial(90) if "198.51.100" not in text
+    ]
+
+
+@pytest.mark.parametrize("clients", [2, ("desk-2",)])
+def test_clients_that_are_not_there_are_bad_input(clients: Any) -> None:
+    with pytest.raises(BadInput, match="the lab has"):
+        told(clients=clients)
+    with pytest.raises(BadInput, match="the lab has"):
+        one_trial(90, clients=clients)

@@ -14,6 +14,7 @@ from lab.rig.logs import LogCount, Logs
 from lab.rig.meter import Reading
 from lab.rig.proofs import Evidence, proofs
 from lab.rig.readback import Readback
+from lab.rig.together import Part
 
 LINE = Line(upload_bps=512_000, download_bps=1_024_000)
 APPLIED = Readback(
@@ -213,3 +214,82 @@ def test_how_little_may_come_from_the_server_is_told_of_what_was_counted_and_fet
         without_proxy(content_bytes=600_000, moved=Reading({}, {})),
     ):
         assert not [proof for proof in failed(proofs(given)) if proof.name == "path"]
+
+
+def part(host: str, started_s: float = 0.0, error_s: float = 0.001, **told: Any) -> Part:
+    word = TOLD | {"wall_s": 2.0} | told
+    return Part(host, word["exit"] == 0 and not word["timed_out"], word, started_s, error_s)
+
+
+def several(*parts: Part, each: dict[str, dict[str, int]] | None = None, **changes: Any) -> Evidence:
+    """A Get of two clients with a full cache that proves everything."""
+    fields: dict[str, Any] = {
+        "parts": parts or (part("desk-1"), part("desk-2", 0.004)),
+        "logs": Logs(None, LogCount(requests=310, hits=300, hit_bytes=572_000, other_bytes=26_000)),
+        "moved": replace(THROUGH, each=each or {}),
+        "exit_ok": all(one.ok for one in parts),
+    }
+    return evidence(**{**fields, **changes})
+
+
+def test_several_clients_prove_that_they_began_together_and_each_for_itself_the_rest() -> None:
+    given = {proof.name: proof for proof in proofs(several())}
+    assert all(proof.ok for proof in given.values())
+    assert given["exit"].text == "exit status 0 on 2 clients"
+    assert given["together"].text == "2 clients began within 4.0 ms (± 1.0 ms)"
+    # What one brought into an empty cache may be served to the other.
+    empty = {"trial": trial(full=0), "found": Found(0.0, 0, 0, ())}
+    half = Logs(None, LogCount(requests=310, hits=120, misses=180, hit_bytes=9, miss_bytes=9))
+    assert failed(proofs(several(logs=half, **empty))) == []
+
+
+PAST_BOTH = {
+    "desk-1": {"client>server": 20_000, "server>client": 180_000, "client>proxy": 0, "proxy>client": 0},
+    "desk-2": {"client>server": 20_000, "server>client": 180_000, "client>proxy": 0, "proxy>client": 0},
+}
+
+
+@pytest.mark.parametrize(
+    ("broken", "name", "words"),
+    [
+        (several(part("desk-1"), part("desk-2", exit=1, tail="svn: E1: no\n")), "exit", "desk-2: exit status 1"),
+        (several(part("a", exit=None, signal=9), part("b", timed_out=True)), "exit",
+         "ended by signal 9; b: not finished"),
+        (several(part("desk-1"), part("desk-2", 0.9)), "together", "2 clients began within 900.0 ms (± 1.0 ms)"),
+        (several(logs=evidence().logs), "path", "150 of the 150 objects that it needs on each of 2 clients"),
+        (
+            several(
+                trial=trial(full=0), found=Found(0.0, 0, 0, ()),
+                logs=Logs(None, LogCount(requests=310, hits=200, misses=100, hit_bytes=9, miss_bytes=9)),
+            ), "path", "fetched 100 objects, and 150 were not in it before",
+        ),
+        (
+            several(each={"desk-1": {"proxy>client": 371_000}, "desk-2": {"proxy>client": 0}}, logs=Logs(None, None)),
+            "path", "bypassed by desk-2",
+        ),
+        (
+            several(
+                trial=trial(full=None), found=None, listed=0, content_bytes=600_000, logs=Logs(None, None),
+                moved=replace(PAST, each={**PAST_BOTH, "desk-2": {"client>server": 9, "server>client": 91}}),
+            ), "path", "desk-2 and server exchanged 100 bytes, and what was fetched holds 600,000",
+        ),
+    ],
+)  # fmt: skip
+def test_what_one_of_several_clients_does_not_prove_fails_for_all(
+    broken: Evidence, name: str, words: str
+) -> None:
+    missing = {proof.name: proof.text for proof in failed(proofs(broken))}
+    assert words in missing.pop(name)
+    assert set(missing) <= ({"path"} if name == "exit" else set())
+
+
+def test_starts_that_clocks_cannot_tell_apart_are_together() -> None:
+    assert failed(proofs(several(part("desk-1"), part("desk-2", 0.9, error_s=0.6)))) == []
+
+
+def test_past_the_proxy_each_of_several_clients_fetched_its_own() -> None:
+    past = several(
+        trial=trial(full=None), found=None, listed=0, content_bytes=600_000, logs=Logs(None, None),
+        moved=replace(PAST, each=PAST_BOTH),
+    )  # fmt: skip
+    assert failed(proofs(past)) == []

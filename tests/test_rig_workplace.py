@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from importlib import resources
 from typing import Any
 
 import pytest
@@ -21,6 +22,8 @@ from lab.rig.logs import LogCount
 from lab.rig.peers import Seen
 from lab.rig.workplace import Workplace
 from lab.stop import Stop
+
+SUBVERSION = (resources.files("resources") / "vcs" / "subversion.toml").read_text("utf-8")
 
 
 @dataclass
@@ -190,12 +193,13 @@ def test_scratch_folders_of_two_hosts_and_two_runs_never_meet() -> None:
 def test_prepare_does_the_untimed_steps_and_returns_the_timed_command() -> None:
     machine = Machine()
     one = set_up(machine)
-    job = one.prepare(trial("undo", EMPTY), Stop())
+    (job,) = one.prepare(trial("undo", EMPTY), Stop())
     assert machine.ran == ["remove", "copy", "edit 77"]
-    assert job.argv[:2] == ("svn", "revert")
-    assert "servers:global:http-proxy-host=198.51.100.2" in job.argv
-    assert "servers:global:http-proxy-port=8081" in job.argv
-    assert not any("http-proxy" in word for word in one.prepare(trial("undo"), Stop()).argv)
+    assert job.client.name == "desk"
+    assert job.command.argv[:2] == ("svn", "revert")
+    assert "servers:global:http-proxy-host=198.51.100.2" in job.command.argv
+    assert "servers:global:http-proxy-port=8081" in job.command.argv
+    assert not any("http-proxy" in word for word in one.prepare(trial("undo"), Stop())[0].command.argv)
 
 
 def test_clean_up_takes_back_what_the_trial_did_once_and_only_that() -> None:
@@ -426,7 +430,8 @@ def test_a_repository_as_it_is_is_looked_at_first_and_its_place_cleared_and_fill
     list(one.set_up(Stop()))
     assert machine.ran[0].split()[:2] == ["svn", "info"]
     assert machine.services == ["caching-proxy"]  # no server of our own
-    left, begin, tried, work, *_ = changing(machine)
+    may_lock, left, begin, tried, work, *_ = changing(machine)
+    assert may_lock == f"lock {PLACE}"  # a folder, which never can be: nothing is changed
     assert left == f"delete {PLACE}/run-0a1b2c3d"  # and not `notes`
     assert begin.endswith("/place")
     assert tried == f"delete {PLACE}/run-{one._token}/try"
@@ -448,8 +453,8 @@ def test_never_more_files_are_changed_than_there_are(asked: int, locked: int, ed
     one = own_place(machine, change=Change(files=asked))
     list(one.set_up(Stop()))
     machine.belongs = f"{PLACE}/run-{one._token}/work"
-    job = one.prepare(trial("check-out"), Stop())
-    lines = str(job.args["stdin"]).splitlines()
+    (job,) = one.prepare(trial("check-out"), Stop())
+    lines = str(job.command.args["stdin"]).splitlines()
     assert len(set(lines)) == len(lines) == locked
     assert all(line.endswith("@2@") for line in lines)
     assert one._holes["edit_files"] == edited
@@ -565,3 +570,101 @@ def test_a_name_must_mean_the_server_for_every_office_host(seen: dict[str, list[
 def test_a_full_disk_is_told_by_its_name() -> None:
     assert "TMPDIR" in workplace._full("svn: E000028: Can't write: No space left on device")
     assert workplace._full("svn: E170013: Unable to connect") == ""
+
+
+def desks(machine: Machine, **changes: Any) -> Workplace:
+    one = place(machine, clients=2, **changes)
+    list(one.set_up(Stop()))
+    return one
+
+
+def folder_of(one: Workplace, number: int) -> str:
+    return str(one.desks[number].holes["pristine"]).removesuffix("/pristine")
+
+
+def test_several_clients_have_working_copies_and_branches_of_their_own() -> None:
+    machine = Machine()
+    one = desks(machine)
+    assert [desk.client.name for desk in one.desks] == ["desk", "desk-2"]
+    checkouts = [words.split()[-1] for words in machine.ran if words.startswith("svn checkout")]
+    assert sorted(checkouts) == sorted(f"{folder_of(one, n)}/pristine" for n in (0, 1))
+    assert len(set(checkouts)) == 2
+    machine.ran.clear()
+    jobs = one.prepare(trial("check-in"), Stop())
+    assert [job.client.name for job in jobs] == ["desk", "desk-2"]
+    branches = [words.split()[-1] for words in machine.ran if words.startswith("svn copy")]
+    assert sorted(url.rpartition("/")[2] for url in branches) == ["trial-1", "trial-2"]
+    for number, job in enumerate(jobs):
+        assert job.command.argv[-1] == f"{folder_of(one, number)}/work"
+    one.prepare(trial("check-in"), Stop())
+    assert len({words.split()[-1] for words in machine.ran if words.startswith("svn copy")}) == 4
+
+
+def test_each_of_several_clients_locks_on_a_branch_of_its_own_and_unlocks_it() -> None:
+    machine = Machine()
+    one = desks(machine, operations=("check-out",))
+    branches = [words.split()[-1] for words in machine.ran if words.startswith("svn copy")]
+    assert branches == [f"http://198.51.100.1/svn/branches/client-{n}" for n in (1, 2)]
+    lockables = [words.split()[-2:] for words in machine.ran if words.endswith("/lockable")]
+    assert lockables == [[f"{url}@HEAD", f"{folder_of(one, n)}/lockable"] for n, url in enumerate(branches)]
+    first, second = one.prepare(trial("check-out"), Stop())
+    assert first.command.args["stdin"] == second.command.args["stdin"]
+    assert first.command.args["cwd"] != second.command.args["cwd"]
+    machine.ran.clear()
+    one.clean_up(Stop())
+    assert [words.split()[:2] for words in machine.ran] == [["svn", "unlock"]] * 2
+
+
+def test_a_cache_is_filled_by_the_first_client_alone() -> None:
+    machine = Machine()
+    one = desks(machine)
+    asked = [len(agent(desk.client).args("command")) for desk in one.desks]
+    one.run_untimed("get", Stop())
+    assert [
+        len(agent(desk.client).args("command")) - n for desk, n in zip(one.desks, asked, strict=True)
+    ] == [1, 0]
+
+
+def test_a_driver_that_gives_clients_no_branch_cannot_have_several_lock() -> None:
+    machine = Machine()
+    text = SUBVERSION.replace("[[branch]]", "[[unused]]").split("[[unused]]")
+    without = text[0] + "[operations.get]" + text[1].partition("[operations.get]")[2]
+    driver = vcs.parsed(without, "subversion.toml", "subversion")
+    wanted = experiment(clients=2, operations=("check-out",))
+    with pytest.raises(BadInput, match="no list `branch`"):
+        list(Workplace(hosts_of(machine), wanted, driver).set_up(Stop()))
+    list(Workplace(hosts_of(machine), replace(wanted, operations=("get",)), driver).set_up(Stop()))
+
+
+def test_a_client_without_the_tool_or_with_another_is_told_before_any_trial() -> None:
+    machine = Machine()
+    hosts = hosts_of(machine)
+    other = {**machine.verbs(), "command": lambda args: {**machine.command(args), "tail": "1.9.0\n"}}
+    agent(hosts[3]).verbs = other
+    (note,) = (event for event in place(machine, hosts, clients=2).set_up(Stop()) if isinstance(event, Noted))
+    assert note.text.startswith("desk-2 has svn 1.9.0, and desk has 1.14.2")
+    agent(hosts[3]).verbs = {**other, "command": lambda args: {"exit": 1, "tail": "not found", "wall_s": 0.1}}
+    with pytest.raises(HostTrouble, match="svn does not start: not found") as error:
+        list(place(machine, hosts, clients=2).set_up(Stop()))
+    assert error.value.host == "desk-2"
+
+
+def test_several_clients_lock_in_copies_of_their_own_of_a_repository_as_it_is() -> None:
+    machine = Somebodys()
+    one = own_place(machine, clients=2, operations=("check-out",))
+    events = list(one.set_up(Stop()))
+    url = f"{PLACE}/run-{one._token}/work"
+    copies = [words.split()[-1] for words in machine.ran if words.startswith("svn copy")]
+    assert copies == [url, f"{url}-2"]
+    lockables = [words.split()[-2] for words in machine.ran if words.endswith("/lockable")]
+    assert lockables == [f"{url}@HEAD", f"{url}-2@HEAD"]
+    assert any(isinstance(event, DataMeasured) for event in events)
+    machine.belongs = url
+    assert len(one.prepare(trial("check-out"), Stop())) == 2
+
+
+def test_clients_that_are_not_there_are_refused_before_anything_is_made() -> None:
+    with pytest.raises(HostTrouble, match="the lab has 2 clients, and the experiment wants 3"):
+        place(Machine(), clients=3)
+    with pytest.raises(HostTrouble, match="no client desk-9"):
+        place(Machine(), clients=("desk", "desk-9"))

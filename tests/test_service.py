@@ -208,6 +208,26 @@ def test_a_service_or_cache_is_made_only_where_one_can_be(folder: Path, place: s
     assert (promises.made, os.listdir(folder)) == (0, [".branchlab-scratch"])
 
 
+@pytest.mark.skipif(os.geteuid() != 0, reason="a system looks for root's files")
+@pytest.mark.parametrize("above", ["/run", "/var/lib", "/dev/shm"])
+def test_root_makes_a_folder_below_run_and_var_only_under_its_own_name(above: str) -> None:
+    """Where /run/nologin is there, whatever it is, nobody but root may log in."""
+    promises = Promises()
+    for name in ("branch-nologin", "branch-nologin/branchlab/x"):
+        place = f"{above}/{name}"
+        options = {"allow": ["127.0.0.1"], "origins": [SERVER], "cache": place}
+        for args in (
+            proxy_args(Path("/"), folder=place),
+            proxy_args(Path("/"), folder=f"{above}/branchlab-x/p", options=options),
+        ):
+            with pytest.raises(Refused, match="only what has branchlab in its name"):
+                service.start(args, promises.call())
+    assert promises.made == 0
+    assert not os.path.lexists(f"{above}/branch-nologin")
+    assert not os.path.lexists(f"{above}/branchlab-x")
+    grounds.refuse_unnamed(f"{above}/branchlab-x/p")
+
+
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root lets others pass")
 @pytest.mark.parametrize("bar", ["letters", "with-a-mark"])
 def test_a_private_folder_is_opened_only_by_its_own_name(folder: Path, bar: str) -> None:

@@ -33,6 +33,14 @@ def test_exempt_tuples_are_passed_over_before_anything_is_counted() -> None:
     )
 
 
+def test_who_asks_for_an_ipv6_neighbour_is_not_counted_as_traffic() -> None:
+    text = traffic.ruleset([("c1", ["10.0.0.1", "fd00::1"])], []).splitlines()
+    for kind in (135, 136):
+        assert text.count(f"icmpv6 type {kind} return") == 2  # in and out
+    assert text.index("icmpv6 type 136 return") < text.index("ip6 saddr fd00::1 counter name i6331")
+    assert "icmpv6" not in traffic.ruleset([("c1", ["10.0.0.1"])], [])
+
+
 def test_what_a_router_passes_on_is_counted_by_sender_and_receiver() -> None:
     names = traffic.passed("Łódź 1", "proxy"), traffic.passed("proxy", "Łódź 1")
     assert names[0] != names[1]
@@ -93,6 +101,25 @@ def test_bytes_are_counted_by_peer_family_and_direction(hosts: Net) -> None:
     assert 200_000 <= second[PEERS[1]["name"]]["out_bytes"] <= 212_000
     assert root.ask("traffic.start", peers=PEERS[:1])
     assert set(root.ask("traffic.read")["counters"]) == {"c1"}
+
+
+@pytest.mark.lab
+def test_looking_for_an_ipv6_neighbour_moves_no_counter(hosts: Net) -> None:
+    """It comes seconds after a connection, and looked like use of a proxy that was disabled."""
+    root = hosts.agent("server", privileged=True)
+    root.ask("lease.open", lease_s=60)
+    _transfer(hosts, "c1", SERVER6, 1000, "up")
+    peer = PEERS[0]["addresses"][1]
+    known = hosts.run("server", "ip", "-6", "neigh", "show", "to", peer).split()
+    root.ask("quiet.wait")
+    root.ask("traffic.start", peers=PEERS)
+    hosts.run("server", "ip", "-6", "neigh", "change", *known[:5], "nud", "delay")
+    end = time.monotonic() + 60
+    while "REACHABLE" not in hosts.run("server", "ip", "-6", "neigh", "show", "to", peer):  # it has asked c1
+        assert time.monotonic() < end
+        time.sleep(0.05)
+    counted = root.ask("traffic.read")["counters"]["c1"]
+    assert (counted["in_bytes"], counted["out_bytes"]) == (0, 0)
 
 
 @pytest.mark.lab

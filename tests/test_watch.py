@@ -33,6 +33,7 @@ import os, sys
 import signal, threading
 sys.path.insert(0, {str(ROOT)!r})
 from ssh_agents import __main__ as agent
+from ssh_agents import tool
 def undo(entry):
     if not os.path.exists(entry["path"]):
         return ""
@@ -47,9 +48,14 @@ def make(args, call):
         signal.pthread_kill(threading.get_ident(), 19)
     open(args["path"], "w").close()
     return {{"name": name}}
+def slowly(args, call):
+    call.promise(dict(args, kind="toy"))
+    # Itself, and what it runs in turn, as a script around a tool does.
+    tool.run(["sh", "-c", "touch %s.under-way; sh -c 'sleep 4; touch %s'" % (args["path"], args["path"])])
 agent.UNDO.clear()
 agent.UNDO["toy"] = undo
 agent.PRIVILEGED["toy.make"] = make
+agent.PRIVILEGED["toy.slowly"] = slowly
 sys.exit(agent.main())
 """
 
@@ -230,6 +236,30 @@ def test_a_change_under_way_when_the_agent_was_killed_is_undone_too(toys: Toys, 
     (tmp_path / "one").touch()
     until(lambda: not Path(opened["folder"]).exists())
     assert not (tmp_path / "one").exists()
+
+
+@pytest.mark.parametrize("by", ["its watcher", "the next session"])
+@pytest.mark.parametrize("ends", [signal.SIGKILL, signal.SIGSTOP])
+def test_a_tool_that_outlives_its_agent_changes_nothing_after_the_undo(
+    toys: Toys, tmp_path: Path, by: str, ends: int
+) -> None:
+    agent = toys.agent()
+    agent.ask("lease.open", lease_s=2.0)
+    agent.start("toy.slowly", path=str(tmp_path / "one"))
+    until((tmp_path / "one.under-way").exists)
+    if by != "its watcher":
+        watcher = int((toys.place / toys.leases()[0] / "watching").read_text().split()[0])
+        os.kill(watcher, signal.SIGKILL)
+    os.kill(agent.pid, ends)
+    try:
+        if by != "its watcher":
+            until(lambda: not Lease(str(toys.place / toys.leases()[0])).alive)
+            toys.agent().ask("revert")
+        until(lambda: toys.leases() == [])
+        time.sleep(4)
+        assert not (tmp_path / "one").exists()
+    finally:
+        os.kill(agent.pid, signal.SIGCONT) if ends == signal.SIGSTOP else None
 
 
 def test_a_change_under_way_when_the_lease_lapsed_is_undone_too(toys: Toys, tmp_path: Path) -> None:

@@ -112,8 +112,9 @@ class Beside(Card):
 
     # what is shown
 
-    def show_size(self, size: Size | None, wrong: int, busy: str = "") -> None:
-        """How large the plan is; None while so many things are `wrong`. `busy`: why no run can be begun now."""
+    def show_size(self, size: Size | None, wrong: int, busy: str = "", at_once: str = "") -> None:
+        """How large the plan is; None while so many things are `wrong`. `busy`: why no run can be begun now;
+        `at_once`: of several clients who does each of them."""
         if size is None:
             self.number.say(words.NONE)
             self._trials.say("trials")
@@ -122,7 +123,7 @@ class Beside(Card):
         else:
             self.number.say(words.count(size.trials))
             self._trials.say("trial" if size.trials == 1 else "trials")
-            self.cells.say(sentence(size))
+            self.cells.say(f"{sentence(size)}{f' Each by {at_once}.' if at_once else ''}")
         can = size is not None
         self.start.setEnabled(can and not busy)
         upto = "up to " if size is not None and size.least < size.attempts else ""
@@ -258,7 +259,7 @@ class _StepShown(QWidget):
         self.setToolTip(step.whole)
         self.setAccessibleName(f"{step.host}: {step.whole}")
         text = _Command(look, step.text)
-        inside = column(None, Label(look, step.host, 12, 600), text, spacing=0)
+        inside = column(None, Elided(look, step.host, 12, 600), text, spacing=0)
         line = row(self, Icon(look, ICONS[step.role], 16), spacing=10)
         line.setAlignment(Qt.AlignmentFlag.AlignTop)
         line.addLayout(inside, 1)

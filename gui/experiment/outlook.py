@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QObject, Signal
 
+from gui import words
 from gui.jobs import Jobs
 from lab import design
 from lab.analysis import forecast
@@ -46,7 +47,7 @@ class Outlooks(QObject):
         self._jobs = Jobs(self)
         self._jobs.failed.connect(self.crashed)
         self._jobs.ended.connect(self._next)
-        self._known: dict[tuple[str, str | None, str], Basis | None] = {}
+        self._known: dict[tuple[object, ...], Basis | None] = {}
         self._waiting: tuple[Lab, Experiment] | None = None
 
     @property
@@ -79,10 +80,10 @@ class Outlooks(QObject):
 
 
 def looked(
-    lab: Lab, experiment: Experiment, known: dict[tuple[str, str | None, str], Basis | None]
+    lab: Lab, experiment: Experiment, known: dict[tuple[object, ...], Basis | None]
 ) -> Iterator[Outlook]:
     """The outlook; `known` keeps what was read of earlier runs."""
-    key = (experiment.vcs, experiment.data, experiment.repository)
+    key = (experiment.vcs, experiment.data, experiment.repository, experiment.at_once)
     if key not in known:
         known[key] = forecast.basis(experiment)
     expected = forecast.forecast(experiment, known[key])
@@ -132,17 +133,19 @@ def brief(steps: tuple[Step, ...]) -> tuple[Brief, ...]:
     for step in steps[: at + 1]:
         counting = step.text.startswith("read the counters")
         text = "count bytes, before and after" if counting else step.text
+        several, host = ", " in step.host, words.hosts(step.host)
+        text = f"at once: {text}" if several and step.timed else text
         if counting and (
             step.role is not Role.SERVER and any(one.role is Role.SERVER for one in _counting(steps))
         ):
             continue
         last = made[-1] if made else None
         preparing = not step.timed and step.role is Role.CLIENT and not counting
-        if preparing and last is not None and last.text.startswith("prepare") and last.host == step.host:
+        if preparing and last is not None and last.text.startswith("prepare") and last.host == host:
             whole = f"{last.whole}\n{step.text}"
-            made[-1] = Brief(step.role, step.host, f"prepare: {whole.count(chr(10)) + 1} steps", whole)
+            made[-1] = Brief(step.role, host, f"prepare: {whole.count(chr(10)) + 1} steps", whole)
             continue
-        made.append(Brief(step.role, step.host, f"prepare: {text}" if preparing else text, step.text))
+        made.append(Brief(step.role, host, f"prepare: {text}" if preparing else text, step.text))
     return tuple(made)
 
 
@@ -154,9 +157,12 @@ def script(outlook: Outlook) -> str:
     """One trial step by step, then everything by host, to be copied."""
     parts = []
     if outlook.steps and outlook.example is not None:
-        width = max(len(step.host) for step in outlook.steps)
+        width = max(len(words.hosts(step.host)) for step in outlook.steps)
         parts.append("# One trial, step by step")
-        parts += [f"{step.host:<{width}}  {'timed: ' * step.timed}{step.text}" for step in outlook.steps]
+        parts += [
+            f"{words.hosts(step.host):<{width}}  {'timed: ' * step.timed}{step.text}"
+            for step in outlook.steps
+        ]
     for host, texts in (outlook.commands or {}).items():
         parts += ["", f"# On {host}, in the whole run", *texts]
     return "\n".join(parts)

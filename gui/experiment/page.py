@@ -24,6 +24,7 @@ from gui.theme.look import Look
 from gui.widgets.basic import Button, Choice, Empty, column, row
 from gui.widgets.frame import Head
 from lab import design
+from lab.analysis import words
 from lab.errors import BadInput
 from lab.model import Experiment
 from lab.profile import Problem
@@ -265,7 +266,10 @@ class ExperimentPage(QWidget):
         found, profile = self._asked, self._document.profile
         checked = self.experiment
         self.beside.show_size(
-            design.size(checked) if checked is not None else None, len(here) + len(elsewhere), self._busy
+            design.size(checked) if checked is not None else None,
+            len(here) + len(elsewhere),
+            self._busy,
+            words.at_once(checked) if checked is not None else "",
         )
         self._say(here, elsewhere)
         if checked is not None and profile is not None and found is not None:

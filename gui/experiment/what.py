@@ -11,12 +11,14 @@ from gui import decimals
 from gui.experiment import known, typed
 from gui.experiment.asked import Asked
 from gui.experiment.check_card import CheckCard
+from gui.experiment.clients import Clients
 from gui.experiment.edits import Edits
 from gui.theme import marks
 from gui.theme.look import Look
 from gui.widgets.basic import Button, Card, Choice, Label, Sign, column, row
-from gui.widgets.fields import Entry, Field, labelled
+from gui.widgets.fields import Field, labelled
 from lab import units
+from lab.analysis import words
 from lab.model import OPERATION_NAMES, OPERATIONS, Lab, Role, TrafficClass
 
 MADE_AT = "http://{server}/svn/trunk"
@@ -47,14 +49,12 @@ class WhatCard(Card):
         self._right = Sign(look, marks.OK, 14)
         self._right.setParent(self.repository.entry)
         self.repository.entry.installEventFilter(self)
-        self.client = Entry(look, "Client")
-        self.client.setReadOnly(True)
-        self.client.setFixedWidth(110)
+        self.clients = Clients(look)
         fields = row(None, spacing=12)
         for name, widget in (("Version control", self.vcs), ("Data", self.data)):
             fields.addLayout(labelled(look, name, widget))
         fields.addWidget(self.repository, 1)
-        fields.addLayout(labelled(look, "Client", self.client))
+        fields.addLayout(labelled(look, "Clients", self.clients))
         fields.setAlignment(Qt.AlignmentFlag.AlignTop)
         self.column.addLayout(fields)
         self.cards: dict[str, CheckCard] = {}
@@ -68,6 +68,7 @@ class WhatCard(Card):
         self.vcs.activated.connect(self._vcs)
         self.data.activated.connect(self._data)
         self.repository.given.connect(self._give_repository)
+        self.clients.given.connect(self._give_clients)
 
     def _build_more(self, look: Look) -> None:
         self.files = Field(
@@ -143,10 +144,8 @@ class WhatCard(Card):
         self.repository.hold(asked.text("repository") or MADE_AT)
         self._verdict(self.repository, wrong.get("repository", wrong.get("data", "")))
         self._right.show_sign("" if "repository" in wrong else marks.OK)
-        clients = lab.having(Role.CLIENT) if lab is not None else ()
-        self.client.hold(clients[0].name if clients else "")
-        more = f" The lab has {len(clients)}; the first one runs the trials." if len(clients) > 1 else ""
-        self.client.setToolTip(f"Where the commands run.{more}")
+        clients = [host.name for host in lab.having(Role.CLIENT)] if lab is not None else []
+        self.clients.show_clients(clients, asked.values.get("clients"), wrong.get("clients", ""))
         self._show_operations(asked)
         self._show_folded(asked, wrong, own=data is None)
 
@@ -244,6 +243,14 @@ class WhatCard(Card):
 
     def _give_repository(self, value: object) -> None:
         self._edits.put("change the repository", "repository", value)
+
+    def _give_clients(self, value: object) -> None:
+        if value == 1:
+            self._edits.take_out("have the first client do it alone", "clients")
+        elif isinstance(value, int):
+            self._edits.put(f"have all {value} clients do it at once", "clients", value)
+        elif isinstance(value, list):
+            self._edits.put(f"have {words.listed(value)} do it", "clients", value)
 
     def _give(self, key: str, value: object) -> None:
         name = {"scratch": "scratch place", "user": "user", "ca": "CA file"}[key]

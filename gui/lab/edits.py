@@ -134,9 +134,10 @@ class HostEdits:
         return self._document.change(f"make {name} the {role.value}", edit)
 
     def rename(self, name: str, new: str) -> bool:
-        """Another name; nothing else of the profile names it."""
+        """Another name, also where an experiment names it among its clients; nothing else of the profile does."""
         return self._document.rewrite(
-            f"rename {name} to {new}", lambda text: profile_tables.renamed(text, name, new)
+            f"rename {name} to {new}",
+            lambda text: profile_tables.taking_part(profile_tables.renamed(text, name, new), name, new),
         )
 
     # whole hosts
@@ -164,7 +165,7 @@ class HostEdits:
         role = host.role if host is not None else None
 
         def edit(text: str) -> str:
-            text = profile_tables.without(text, name)
+            text = profile_tables.taking_part(profile_tables.without(text, name), name)
             if role not in (Role.PROXY, Role.ROUTER):
                 return text
             document = tomlkit.parse(text)

@@ -373,8 +373,11 @@ class _Scroll(QScrollArea):
 
     def fit(self) -> None:
         """Give what is inside the room that it needs now."""
+        self.widget().layout().invalidate()
+        self._share_room()
+
+    def _share_room(self) -> None:
         room, inside = self.viewport().size(), self.widget()
-        inside.layout().invalidate()
         inside.resize(room.width(), max(room.height(), inside.layout().totalHeightForWidth(room.width())))
 
     def _follow(self, _before: QWidget | None, now: QWidget | None) -> None:
@@ -384,7 +387,7 @@ class _Scroll(QScrollArea):
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
         if watched is self.widget() and event.type() == QEvent.Type.LayoutRequest:
-            self.fit()
+            self._share_room()  # as `fit` it would ask for the next one, for ever
         return super().eventFilter(watched, event)
 
     def resizeEvent(self, event: QResizeEvent) -> None:

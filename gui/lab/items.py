@@ -31,8 +31,38 @@ _RIGHT = Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter
 _MIDDLE = Qt.AlignmentFlag.AlignCenter
 
 
+class Dots(QGraphicsItem):
+    """The dotted paper under it all. Some thousands of dots: painted once, and kept."""
+
+    def __init__(self, look: Look) -> None:
+        super().__init__()
+        self._look = look
+        self._area = QRectF()
+        self.setZValue(-20)
+        self.setCacheMode(QGraphicsItem.CacheMode.DeviceCoordinateCache)
+
+    def place(self, area: QRectF) -> None:
+        """Fill an area."""
+        if area != self._area:
+            self.prepareGeometryChange()
+            self._area = area
+            self.update()
+
+    def boundingRect(self) -> QRectF:
+        return self._area
+
+    def paint(
+        self, painter: QPainter, option: QStyleOptionGraphicsItem, widget: QWidget | None = None
+    ) -> None:
+        pen = QPen(self._look.colour("hair"), 1.6)
+        pen.setCapStyle(Qt.PenCapStyle.RoundCap)
+        painter.setPen(pen)
+        across, down = int(self._area.width() / _DOT), int(self._area.height() / _DOT)
+        painter.drawPoints([QPointF(_DOT * x, _DOT * y) for x in range(1, across) for y in range(1, down)])
+
+
 class Ground(QGraphicsItem):
-    """Dots, zones, cables and the legend."""
+    """Zones, cables and the legend."""
 
     def __init__(self, look: Look) -> None:
         super().__init__()
@@ -43,6 +73,8 @@ class Ground(QGraphicsItem):
         self._live: tuple[object, ...] = ()
         self._host = ""
         self.setZValue(-10)
+        # The line moves over it many times a second; it stays as it was painted.
+        self.setCacheMode(QGraphicsItem.CacheMode.DeviceCoordinateCache)
 
     def place(self, placed: Places, area: QRectF) -> None:
         """Stand as laid out, in an area."""
@@ -74,7 +106,6 @@ class Ground(QGraphicsItem):
         if self.places is None:
             return
         look = self._look
-        self._dots(painter)
         for zone, icon, name, remark in (
             (self.places.office, "buildings", "Office", "local network, not limited"),
             (self.places.far, "cloud", "Far away", ""),
@@ -93,13 +124,6 @@ class Ground(QGraphicsItem):
             painter.drawText(box, _LEFT, remark)
         self._cables(painter)
         self._legend(painter)
-
-    def _dots(self, painter: QPainter) -> None:
-        pen = QPen(self._look.colour("hair"), 1.6)
-        pen.setCapStyle(Qt.PenCapStyle.RoundCap)
-        painter.setPen(pen)
-        across, down = int(self._area.width() / _DOT), int(self._area.height() / _DOT)
-        painter.drawPoints([QPointF(_DOT * x, _DOT * y) for x in range(1, across) for y in range(1, down)])
 
     def _cables(self, painter: QPainter) -> None:
         placed = self.places

@@ -19,7 +19,7 @@ from PySide6.QtWidgets import QFrame, QGraphicsScene, QGraphicsView
 from gui.lab.add_card import ADD, AddCard
 from gui.lab.facts import ROLE_NAMES, HostShown, Shown
 from gui.lab.host_card import HostCard
-from gui.lab.items import THE_LINE, Ground, Pipe
+from gui.lab.items import THE_LINE, Dots, Ground, Pipe
 from gui.lab.places import Places, places, put, room_of, share_of
 from gui.lab.rates import Rates
 from gui.theme.look import Look
@@ -73,10 +73,12 @@ class Picture(QGraphicsView):
         self._shares: dict[str, dict[str, Share]] = {}
         """by lab and host, where hosts were put, as shares of the room that there is"""
         self._places: Places | None = None
+        self._dots = Dots(look)
         self._ground = Ground(look)
         self._pipe = Pipe(look, self._press)
         self._cards: dict[str, HostCard] = {}
         self._add: AddCard | None = None
+        self._scene.addItem(self._dots)
         self._scene.addItem(self._ground)
         self._scene.addItem(self._pipe)
         self.rates = Rates(look)
@@ -273,6 +275,7 @@ class Picture(QGraphicsView):
         placed.clients = boxes[Role.CLIENT]
         placed.proxy = next(iter(boxes[Role.PROXY]), None)
         placed.server = next(iter(boxes[Role.SERVER]), None)
+        self._dots.place(placed.area)
         self._ground.place(placed, placed.area)
         self._pipe.place(placed)
         self.rates.place(placed.area)

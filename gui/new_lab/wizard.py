@@ -308,8 +308,9 @@ class NewLabDialog(QDialog):
 
     def _remove(self) -> None:
         gone = self.clients.pop(self._client)
+        self._client = max(0, self._client - 1)  # before `gone` tells that it is no longer tested
         gone.interrupted()
-        self._pick(max(0, self._client - 1))
+        self._pick(self._client)
 
     # choosing
 

@@ -20,6 +20,8 @@ from lab.model import Line, ProxyState
 
 _LEFT_ROOM, _RIGHT_ROOM, _BOTTOM, _TOP = 52.0, 132.0, 28.0, 12.0
 _LABEL_STEP, _NEAR = 15.0, 18.0
+ZERO_LANE = 20.0
+"""How high the lane of zeros is, below a log axis."""
 _RIGHT = Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter
 _LEFT = Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter
 
@@ -88,6 +90,7 @@ class TimeChart(Copied):
         return f"{words.line(cell.line)} {words.state(cell.proxy, full=True)}: {time}"
 
     def _values(self) -> list[float]:
+        """Of all that was measured, what stands on the axis; a log axis has a lane of its own for 0."""
         cells = self._cells.values()
         return [
             v for cell in cells for v in (cell.low_s, cell.median_s, cell.high_s) if v is not None and v > 0
@@ -96,7 +99,8 @@ class TimeChart(Copied):
     def paintEvent(self, event: QPaintEvent) -> None:
         painter = QPainter(self)
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-        values = self._values()
+        zero = any(cell.median_s == 0 for cell in self._cells.values())
+        values = self._values() or ([1.0] if zero else [])
         self._points = []
         if not values or not self._lines:
             painter.setFont(self._look.font(12))
@@ -106,7 +110,7 @@ class TimeChart(Copied):
         plot = QRectF(
             _LEFT_ROOM, _TOP, self.width() - _LEFT_ROOM - _RIGHT_ROOM, self.height() - _TOP - _BOTTOM
         )
-        scale = _Scale(plot, values, log=self._log)
+        scale = _Scale(plot, values, log=self._log, zero=zero)
         self._no_difference(painter, plot)
         self._axes(painter, plot, scale)
         ends = [self._state(painter, plot, scale, state) for state in self._states]
@@ -161,6 +165,13 @@ class TimeChart(Copied):
                 _RIGHT,
                 time_label(tick, 0 if self._log else scale.ticks[-1]),
             )
+        if scale.lane is not None:
+            pen = QPen(look.colour("axis"), 1, Qt.PenStyle.DashLine)
+            painter.setPen(pen)
+            y = round(scale.lane - ZERO_LANE / 2) + 0.5
+            painter.drawLine(QPointF(plot.left(), y), QPointF(plot.right(), y))
+            painter.setPen(look.colour("text2"))
+            painter.drawText(QRectF(0, scale.lane - 8, _LEFT_ROOM - 8, 16), _RIGHT, "0")
         painter.setPen(QPen(look.colour("axis"), 1))
         base = round(plot.bottom()) + 0.5
         painter.drawLine(QPointF(plot.left(), base), QPointF(plot.right(), base))
@@ -184,7 +195,7 @@ class TimeChart(Copied):
         bars: list[tuple[float, float, float]] = []
         for number, line in enumerate(self._lines):
             cell = self._cells.get((line, state))
-            if cell is None or not cell.median_s:
+            if cell is None or cell.median_s is None:
                 joined = False
                 if cell is not None and cell.failed:
                     x = self._x(plot, number)
@@ -192,8 +203,10 @@ class TimeChart(Copied):
                     marks.draw_sign(painter, self._look, marks.TROUBLE, box)
                 continue
             at = QPointF(self._x(plot, number), scale.y(cell.median_s))
-            path.lineTo(at) if joined else path.moveTo(at)
-            joined = True
+            joins = cell.median_s > 0 or scale.lane is None
+            # No line leads to the lane of zeros: on a log axis 0 is nowhere near.
+            path.lineTo(at) if joined and joins else path.moveTo(at)
+            joined = joins
             last = _Point(cell, at)
             self._points.append(last)
             if cell.low_s and cell.high_s and cell.kept > 1:
@@ -265,10 +278,11 @@ class TimeChart(Copied):
 
 
 class _Scale:
-    """Seconds to pixels, with round ticks."""
+    """Seconds to pixels, with round ticks. `lane`: where 0 stands below a log axis, None where no lane is needed."""
 
-    def __init__(self, plot: QRectF, values: Sequence[float], *, log: bool) -> None:
-        self._plot, self._log = plot, log
+    def __init__(self, plot: QRectF, values: Sequence[float], *, log: bool, zero: bool = False) -> None:
+        self.lane = plot.bottom() - ZERO_LANE / 2 if log and zero else None
+        self._plot, self._log = plot if self.lane is None else plot.adjusted(0, 0, 0, -ZERO_LANE), log
         if log:
             low, high = min(values), max(values)
             reach = max(math.log(high / low), 0.7)
@@ -282,5 +296,7 @@ class _Scale:
 
     def y(self, seconds: float) -> float:
         """Where a time stands."""
+        if self.lane is not None and seconds <= 0:
+            return self.lane
         value = math.log(seconds) if self._log else seconds
         return self._plot.bottom() - self._plot.height() * (value - self._low) / (self._high - self._low)

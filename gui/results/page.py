@@ -34,6 +34,7 @@ from gui.widgets.basic import (
 )
 from gui.widgets.frame import Head
 from lab.analysis.summary import Summary
+from lab.analysis.words import at_once
 from lab.events import Standing
 from lab.export import titles
 from lab.model import OPERATION_NAMES, Line
@@ -215,7 +216,9 @@ class ResultsPage(QWidget):
         started, finished = summary.started, summary.finished
         self.head.title.say(summary.verdict)
         when = words.when(started.at, finished.at if finished else "")
-        about = f"“{started.experiment.name}”, {when}" + (", still running" if running else "")
+        together = at_once(started.experiment)
+        about = f"“{started.experiment.name}”, {f'{together}, ' if together else ''}{when}"
+        about += ", still running" if running else ""
         self._about.say(titles.source(summary).removeprefix("published: ") if summary.source else about)
         self._about.show()
         if summary.source:
@@ -279,6 +282,8 @@ class ResultsPage(QWidget):
         self._hint = (
             f"median of {kept} kept attempt{'s' * (kept > 1)}, min:s" if kept else "no kept attempt yet"
         )
+        if kept and (together := at_once(summary.started.experiment)):
+            self._hint = f"{together}, until the last is done; {self._hint}"
         if summary.source:
             self._hint = "as published, min:s"
         self.times.show_operation(summary, operation)

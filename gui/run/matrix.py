@@ -14,6 +14,7 @@ from PySide6.QtCore import (
     QRect,
     QRectF,
     Qt,
+    Signal,
 )
 from PySide6.QtGui import QColor, QKeyEvent, QKeySequence, QPainter, QPen, QResizeEvent
 from PySide6.QtWidgets import (
@@ -53,7 +54,12 @@ class Row:
 
 
 class Matrix(QAbstractTableModel):
-    """The live run as a table. Its shape is fixed when the run starts; cells are told one by one."""
+    """The live run as a table. Its shape is fixed when the run starts; cells are told one by one.
+
+    Signal: `moved()` another column is the running one's; as `headerDataChanged` it would lay out the view anew.
+    """
+
+    moved = Signal()
 
     def __init__(self) -> None:
         super().__init__()
@@ -110,9 +116,12 @@ class Matrix(QAbstractTableModel):
         running = self.running
         if running != self._running and self.rows:
             for column in {place[1] for place in (running, self._running) if place is not None}:
-                self.dataChanged.emit(self.index(0, column), self.index(len(self.rows) - 1, column))
-                self.headerDataChanged.emit(Qt.Orientation.Horizontal, column, column)
-        self._running = running
+                # One by one: of several at once the view would paint the whole table.
+                for row in range(len(self.rows)):
+                    self.dataChanged.emit(self.index(row, column), self.index(row, column))
+        if running != self._running:
+            self._running = running
+            self.moved.emit()
         for number in range(len(self.rows)):
             for column in range(FIRST_LINE, self.columnCount()):
                 self._tell(number, column)
@@ -388,6 +397,7 @@ class MatrixView(QTableView):
         self.setTabKeyNavigation(False)
         self.setAccessibleName("Trials by operation, proxy state and line")
         matrix.modelReset.connect(self._shape)
+        matrix.moved.connect(self.horizontalHeader().viewport().update)
 
     def needed(self, height: int) -> int:
         """The height of all rows if one is so high."""

@@ -144,7 +144,7 @@ class OutputCard(Card):
         if self._tabs.checkedId() == 0:
             last = live.output[-1] if live.output else None
             seen: tuple[object, ...] = (0, len(live.output), last, live.output[0] if live.output else None)
-            lines = ["$ " + line.text if line.stream == "command" else line.text for line in live.output]
+            lines = [line.told for line in live.output]
         else:
             seen = (1, len(live.notes), live.notes[-1] if live.notes else None)
             lines = [note.text for note in live.notes if ordering.has_words([note.text], self.search.text())]

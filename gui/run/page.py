@@ -207,7 +207,7 @@ class RunPage(QWidget):
         if trial.warm_up:
             text += ", warm-up"
         current = live.current
-        text += f" on {current.host}" if current and current.host else ": being prepared"
+        text += f" on {words.hosts(current.host)}" if current and current.host else ": being prepared"
         if live.silent_s >= _SILENT_S:
             text += f", nothing heard for {words.long(live.silent_s)}"
         if self.stop.stopping:

@@ -71,7 +71,7 @@ QComboBox::drop-down {{ border: none; width: 22px; }}
 QLineEdit {{ background: {field}; color: {text}; border: 1px solid {edge}; border-radius: 6px; padding: 0 8px;
   selection-background-color: {accent}; selection-color: {on_accent}; }}
 QComboBox:focus, QLineEdit:focus {{ border: 2px solid {accent}; }}
-QLineEdit[wrong="true"], QLineEdit[wrong="true"]:focus {{ border: 2px solid {trouble}; }}
+QLineEdit[wrong="true"], QLineEdit[wrong="true"]:focus, QComboBox[wrong="true"] {{ border: 2px solid {trouble}; }}
 QLineEdit[cell="true"] {{ padding: 0 3px; border-radius: 4px; }}
 QLineEdit:read-only {{ background: {canvas}; border-color: {hair}; }}
 QComboBox QAbstractItemView {{ background: {raised}; color: {text}; border: 1px solid {hair};

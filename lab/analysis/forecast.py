@@ -67,6 +67,8 @@ def forecast(experiment: Experiment, known: Basis | None) -> Forecast | None:
     """How long the experiment takes by what is known; None where that is nothing."""
     wanted = dict(design.cells(experiment))
     times = known.trials(wanted) if known is not None else None
+    # Several clients share the line: at best one waits as long as it would alone, at worst for all the others.
+    many = 1 if isinstance(known, _Measured) else experiment.at_once
     if known is None or not times:
         return None
     low = high = 0.0
@@ -74,21 +76,22 @@ def forecast(experiment: Experiment, known: Basis | None) -> Forecast | None:
     fewest = dict(design.cells(experiment, least=True))
     for treatment, count in wanted.items():
         least, most = times[treatment]
-        least, most = fewest[treatment] * least, count * most
+        least, most = fewest[treatment] * least, count * many * most
         low, high = low + least, high + most
         lines[treatment.line] += (least + most) / 2
-    return Forecast(low, high, known.text, lines)
+    several = f"; from one to {many} times that, since {many} clients share the line" if many > 1 else ""
+    return Forecast(low, high, f"{known.text}{several}", lines)
 
 
 def _earlier(experiment: Experiment) -> _Measured | None:
-    """The newest run of the same tool on the same data that finished trials."""
+    """The newest run of the same tool on the same data, by as many clients at once, that finished trials."""
     for head in store.runs()[:LOOK_BACK]:
         if not head.finished:
             continue
         try:
             with store.opened(head.file) as record:
                 asked = record.run_started.experiment
-                if (asked.vcs, asked.data, asked.repository) != _same(experiment):
+                if _same(asked) != _same(experiment):
                     continue
                 live = Live()
                 for event in record.events(samples=False):
@@ -101,8 +104,8 @@ def _earlier(experiment: Experiment) -> _Measured | None:
     return None
 
 
-def _same(experiment: Experiment) -> tuple[str, str | None, str]:
-    return experiment.vcs, experiment.data, experiment.repository
+def _same(experiment: Experiment) -> tuple[str, str | None, str, int]:
+    return experiment.vcs, experiment.data, experiment.repository, experiment.at_once
 
 
 @dataclass(frozen=True, slots=True)

@@ -191,6 +191,7 @@ def as_json(summary: Summary) -> dict[str, Any]:
         "drift": [{**asdict(one), "seen": one.seen} for one in summary.drifts],
         "models": [_model(one) for one in summary.models],
         "repeated": [{"trial": old, "by": new} for old, new in summary.repeated.items()],
+        "clients": started.experiment.at_once,
     }
 
 

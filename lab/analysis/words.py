@@ -8,7 +8,7 @@ from math import isfinite
 from lab import units
 from lab.analysis.cells import Cell
 from lab.analysis.comparing import Comparison
-from lab.model import OPERATION_NAMES, Line, ProxyState
+from lab.model import OPERATION_NAMES, Experiment, Line, ProxyState
 
 NO_NUMBER = "—"
 """The headline of an answer that the run does not give."""
@@ -33,6 +33,16 @@ def listed(words: Sequence[str]) -> str:
     if len(words) < 2:
         return "".join(words)
     return f"{', '.join(words[:-1])} and {words[-1]}"
+
+
+def at_once(experiment: Experiment) -> str:
+    """`3 clients at once`, `desk-1 and desk-2 at once`; empty where one does it alone."""
+    if experiment.at_once < 2:
+        return ""
+    clients = experiment.clients
+    if isinstance(clients, int) or len(clients) > 3:
+        return f"{experiment.at_once} clients at once"
+    return f"{listed(clients)} at once"
 
 
 def once(parts: Sequence[str]) -> list[str]:

@@ -37,6 +37,8 @@ from lab.live import Attempt, Live
 
 REDRAW_S = 0.25
 LEAST_SHOWN_BPS = 500
+_MOST_CLIENTS = 4
+"""So many are named each."""
 _GRADES = {"warn": "yellow", "trouble": "red"}
 
 
@@ -184,14 +186,25 @@ def attempt_words(attempt: Attempt) -> str:
     told = f"{name}, attempt {trial.attempt}: {took}"
     match attempt.standing:
         case Standing.KEPT:
-            return told
+            return f"{told}{clients_words(attempt)}"
         case Standing.VOID:
             return f"{told}, without proof: {attempt.reason}"
         case Standing.FAILED:
             return f"{name}, attempt {trial.attempt}: failed: {attempt.reason}"
         case Standing.LAUNCH:
             return f"{told} (for its traffic only)"
-    return f"{told} (warm-up, not counted)"
+    return f"{told}{clients_words(attempt)} (warm-up, not counted)"
+
+
+def clients_words(attempt: Attempt) -> str:
+    """What each of several clients took: ` (desk-1 0:07.72, desk-2 0:08.66)`; of many the quickest and the slowest."""
+    times = sorted((one.wall_s, one.host) for one in attempt.clients if one.wall_s is not None)
+    if len(times) > _MOST_CLIENTS:
+        times = [times[0], times[-1]]
+        return " (" + " to ".join(f"{words.duration(took)} on {host}" for took, host in times) + ")"
+    order = {one.host: n for n, one in enumerate(attempt.clients)}
+    told = [f"{host} {words.duration(took)}" for took, host in sorted(times, key=lambda pair: order[pair[1]])]
+    return f" ({', '.join(told)})" if told else ""
 
 
 def eta(live: Live) -> str:

@@ -65,8 +65,17 @@ def results(summary: Summary) -> Iterable[Table]:
         yield _results(view, line, summary.started.experiment.operations, summary.base)
 
 
+AT_ONCE = (
+    "a time is from the first one's start to the last one's end, and the traffic is of all of them together. Each one's"
+    " own time is in the run file."
+)
+"""What a time of several clients is."""
+
+
 def remarks(summary: Summary) -> Iterable[str]:
     """What is to be known of the run beside its answers: what was left out, what stands out, what drifted."""
+    if together := words.at_once(summary.started.experiment):
+        yield f"{together}: {AT_ONCE}"
     for trial, reason in summary.excluded.items():
         yield f"Left out: trial {trial}{f' ({reason})' if reason else ''}."
     if summary.repeated:

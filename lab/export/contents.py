@@ -17,6 +17,7 @@ from lab.export import making, tables, titles
 from lab.export.figures import Figure
 from lab.export.files import clean
 from lab.export.tables import Table
+from lab.model import Experiment
 from lab.rows import Value, utc
 from lab.store import Record
 
@@ -125,7 +126,7 @@ def _method(summary: Summary, events: Iterable[Event]) -> list[tuple[str, str]]:
         ("Lines", _lines(summary)),
         ("Proxy states", ", ".join(titles.state(proxy) for proxy in experiment.states)),
         ("Order", f"{experiment.order}, seed {experiment.seed}"),
-        ("Times", "wall clock of the command, on the client; medians of kept attempts"),
+        ("Times", f"{_clock(experiment)}; medians of kept attempts"),
         ("Traffic", "IP bytes, counted with nftables at the host where they arrive, after the line"),
         ("Differences", _differences(summary)),
     ]
@@ -139,6 +140,12 @@ def _method(summary: Summary, events: Iterable[Event]) -> list[tuple[str, str]]:
             found.append((f"Host {event.host}", _host(event)))
     found.append(("BranchLab", f"{started.version or 'version not on record'}; exported by {_version()}"))
     return [(clean(name), clean(text)) for name, text in found]
+
+
+def _clock(experiment: Experiment) -> str:
+    if together := words.at_once(experiment):
+        return f"{together}: from the first one's start to the last one's end, each timed on itself"
+    return "wall clock of the command, on the client"
 
 
 def _version() -> str:

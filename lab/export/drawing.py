@@ -14,6 +14,8 @@ from lab.export.figures import Figure, Kind, Point, Series
 WIDTH = 820.0
 _LEFT, _TOP, _BOTTOM, _LABELS = 62.0, 26.0, 44.0, 168.0
 _PLOT = 300.0
+_ZERO_LANE = 20.0
+"""How high the lane of zeros is, below a log axis."""
 _ROW = 27.0
 _SIZE = 12.0
 
@@ -29,10 +31,19 @@ class _Plot:
     low: float
     high: float
     log: bool
+    lane: float | None = None
+    """Where 0 stands below a log axis; None where no lane is needed"""
 
     def y(self, value: float) -> float:
+        if self.lane is not None and value <= 0:
+            return self.lane
         at = math.log(value) if self.log else value
-        return self.bottom - (self.bottom - self.top) * (at - self.low) / (self.high - self.low)
+        floor = self.bottom if self.lane is None else self.bottom - _ZERO_LANE
+        return floor - (floor - self.top) * (at - self.low) / (self.high - self.low)
+
+    def joins(self, value: float | None) -> bool:
+        """True if a line goes through it: a value, and none in the lane, which on a log axis is nowhere near."""
+        return value is not None and (value > 0 or self.lane is None)
 
 
 def svg(figure: Figure, *, by_name: bool = False, titled: bool = True) -> str:
@@ -77,7 +88,11 @@ def _scaled(canvas: Canvas, figure: Figure, top: float, right: float) -> _Plot:
     else:
         ticks = axis.time_ticks(max(values) * 1.03, most=6)
         low, high = 0.0, ticks[-1]
-    plot = _Plot(_LEFT, right, upper, lower, low, high, figure.up.log)
+    lane = lower - _ZERO_LANE / 2 if figure.up.log and 0 in figure.values else None
+    plot = _Plot(_LEFT, right, upper, lower, low, high, figure.up.log, lane)
+    if lane is not None:
+        canvas.line([(_LEFT, lower - _ZERO_LANE), (right, lower - _ZERO_LANE)], canvas.ink("axis"), 1, (4, 3))
+        canvas.text(plot.left - 8, lane, "0", anchor="end", size=11)
     canvas.text(8, top + 10, "time, m:ss" + (", log" if figure.up.log else ""), size=11, ink="text3")
     for tick in ticks:
         y = plot.y(tick)
@@ -114,7 +129,7 @@ def _line(canvas: Canvas, figure: Figure, top: float) -> float:
         _joined(canvas, plot, series, xs)
     for series in figure.series:
         for x, point in zip(xs, series.points, strict=True):
-            if point.value:
+            if point.value is not None:
                 canvas.marker(series.look, x, plot.y(point.value), halo=True)
     _ends(canvas, plot, figure.series, xs)
     return plot.bottom + _BOTTOM
@@ -125,7 +140,7 @@ def _joined(canvas: Canvas, plot: _Plot, series: Series, xs: Sequence[float]) ->
     run: list[tuple[float, float]] = []
     hue = canvas.hue(series.look.colour)
     for x, point in zip(xs, series.points, strict=True):
-        if point.value:
+        if point.value is not None and plot.joins(point.value):
             run.append((x, plot.y(point.value)))
             continue
         if len(run) > 1:
@@ -144,7 +159,7 @@ def _ends(canvas: Canvas, plot: _Plot, series: Sequence[Series], xs: Sequence[fl
     """Names with last values at the lines' ends, in the order of the values, apart from each other."""
     ends: list[tuple[float, float, float, Series]] = []
     for one in series:
-        last = [(x, point.value) for x, point in zip(xs, one.points, strict=True) if point.value]
+        last = [(x, point.value) for x, point in zip(xs, one.points, strict=True) if point.value is not None]
         if last:
             x, value = last[-1]
             ends.append((plot.y(value), x, value, one))

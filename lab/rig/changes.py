@@ -65,10 +65,20 @@ def _what(lab: Lab, experiment: Experiment, duration: str) -> list[str]:
     return [
         f"- What: {len(design.trials(experiment))} trials of {', '.join(experiment.operations)};"
         f" lines: {lines}; proxy: {states}",
+        *_who(lab, experiment),
         f"- Asked by: {me['user']} on {me['controller']}",
         "- When: ____________________",
         f"- Expected duration: {duration or 'not known, since nothing of this experiment was measured yet'}",
         f"- Profile: {lab.path or lab.name}",
+    ]
+
+
+def _who(lab: Lab, experiment: Experiment) -> list[str]:
+    clients = lab.taking_part(experiment)
+    if len(clients) < 2:
+        return []
+    return [
+        f"- Clients: {', '.join(one.name for one in clients)}, which do each operation at the same moment"
     ]
 
 
@@ -130,7 +140,7 @@ def _leased(lab: Lab, host: Host, experiment: Experiment) -> Iterator[tuple[str,
             "group and mode as they were",
             soon,
         )
-    if host.role is Role.CLIENT or (host.role is Role.SERVER and experiment.data):
+    if host in lab.taking_part(experiment) or (host.role is Role.SERVER and experiment.data):
         what = "working copies" if host.role is Role.CLIENT else "a repository made for this run"
         yield f"a scratch folder in `branchlab-UID` below the temporary folder: {what}", "removed", soon
     if host.root != "none":

@@ -14,7 +14,7 @@ from lab.errors import AgentRefused, ConnectionLost, HostTrouble, HostUnreachabl
 from lab.model import Experiment, Host, Lab, Line, Role
 from lab.rig import host_checks, peers, scratch, services
 from lab.rig.host_checks import RIGHTS, Checked, told
-from lab.rig.hosts import Connected, connected, in_role, only, owner
+from lab.rig.hosts import Connected, connected, in_role, only, owner, taking_part
 from lab.rig.line import HeldLine, without_ifb
 from lab.rig.meter import Meter
 from lab.rig.scratch import PROXY_PORT
@@ -404,7 +404,8 @@ def _literal(host: str) -> bool:
 
 def _services(experiment: Experiment, hosts: Sequence[Connected]) -> Iterator[Checked]:
     """Whether the services that are the user's own let a client in: repository, and the proxy before it."""
-    client, server = only(hosts, Role.CLIENT), only(hosts, Role.SERVER)
+    clients, server = taking_part(hosts, experiment), only(hosts, Role.SERVER)
+    client = clients[0]
     enabled = any(state.enabled for state in experiment.states)
     proxies = [one for one in in_role(hosts, Role.PROXY) if not one.host.services and enabled]
     # A server of BranchLab's own does not answer before a run.
@@ -417,9 +418,9 @@ def _services(experiment: Experiment, hosts: Sequence[Connected]) -> Iterator[Ch
             "Nothing of what goes over https can be cached: only the line can be measured with it.",
         )
         return
-    if url:
+    for one in clients if url else ():
         yield from host_checks.answers(
-            client,
+            one,
             url,
             named=bool(experiment.user) and not enabled,
             subversion=experiment.vcs == "subversion",
@@ -431,10 +432,11 @@ def _services(experiment: Experiment, hosts: Sequence[Connected]) -> Iterator[Ch
         parts = urlsplit(proxy.host.url or "")
         at = (parts.hostname or next(iter(proxy.addresses), proxy.name), parts.port or PROXY_PORT)
         named = bool(proxy.host.user)
-        if url:
-            yield from host_checks.answers(client, url, at, named=named)
-        else:
-            yield from host_checks.listens(client, proxy.name, at, named=named)
+        for one in clients:
+            if url:
+                yield from host_checks.answers(one, url, at, named=named)
+            else:
+                yield from host_checks.listens(one, proxy.name, at, named=named)
 
 
 def revert(lab: Lab, *, force: bool = False, passwords: Passwords | None = None) -> dict[str, list[str]]:

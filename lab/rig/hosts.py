@@ -17,7 +17,7 @@ from lab.agents import Agent, Lease
 from lab.credentials import Passwords
 from lab.errors import AgentRefused, HostLacks, HostTrouble, LabError
 from lab.events import HostChanged, Noted
-from lab.model import Host, Lab, Role
+from lab.model import Experiment, Host, Lab, Role
 from lab.stop import Stop
 
 log = logging.getLogger(__name__)
@@ -68,13 +68,34 @@ class Connected:
     def exempt(self) -> list[dict[str, Any]]:
         """Both ends of our own SSH connection with sshd's port: never limited, never counted.
 
-        The desk may itself be one of the lab's hosts, so either address may be a peer to some host.
+        The desk may itself be one of the lab's hosts, so either address may be a peer to some host. Where sshd sees
+        another end than was dialled, also the ends and the port that were.
         """
         ends = self.facts.get("ssh")
         if not ends:
             return []  # a UNIX socket: nothing of it is on the network
-        port = ends["own"]["port"]
-        return [{"address": ends[end]["address"], "port": port} for end in ("peer", "own")]
+        addresses, ports = [ends[end]["address"] for end in ("peer", "own")], [ends["own"]["port"]]
+        if self.redirected:
+            addresses += self.connection.ends or ()
+            ports.append(self.connection.target.port)
+        return [
+            {"address": address, "port": port}
+            for port in dict.fromkeys(ports)
+            for address in dict.fromkeys(addresses)
+        ]
+
+    @property
+    def redirected(self) -> bool:
+        """Whether our connection comes to sshd by another address or port than was dialled: a redirect, a relay, NAT.
+
+        What of it passes the host's devices is not known for sure then.
+        """
+        ends, dialled = self.facts.get("ssh"), self.connection.ends
+        if not ends:
+            return False
+        if dialled is not None and dialled[1] != ends["own"]["address"]:
+            return True
+        return bool(self.connection.target.port != ends["own"]["port"])
 
 
 def owner(run: str = "", purpose: str = "") -> dict[str, str]:
@@ -297,6 +318,18 @@ def everywhere(
 def in_role(hosts: Sequence[Connected], role: Role) -> tuple[Connected, ...]:
     """The hosts with this role."""
     return tuple(one for one in hosts if one.host.role is role)
+
+
+def taking_part(hosts: Sequence[Connected], experiment: Experiment) -> tuple[Connected, ...]:
+    """The clients that do this experiment's operations. Raises HostTrouble where they are not there."""
+    try:
+        chosen = Lab(name="", hosts=tuple(one.host for one in hosts)).taking_part(experiment)
+    except LookupError as error:
+        raise HostTrouble(
+            str(error), advice='Give hosts role = "client", or mend `clients` in the experiment.'
+        ) from error
+    known = {one.name: one for one in hosts}
+    return tuple(known[host.name] for host in chosen)
 
 
 def only(hosts: Sequence[Connected], role: Role) -> Connected:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from lab import units
 from lab.agents import Agent
-from lab.errors import AgentRefused, HostLacks, HostTrouble, TrialFailed
+from lab.errors import AgentRefused, BadInput, HostLacks, HostTrouble, TrialFailed
 from lab.events import LineProved
 from lab.model import Line, Role
 from lab.rig import cures, readback
@@ -37,6 +37,7 @@ class Other:
     peer: str
     port: int
     count: int
+    protocol: str = "TCP"
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +93,7 @@ class HeldLine:
         networked = [one for one in hosts if not _behind_socket(one)]
         self._apart = not networked
         self._unknown = [one.name for one in networked if not one.exempt()]
+        self._redirected = [one for one in networked if one.redirected]
         self.applied: Line | None = None
 
     @property
@@ -186,7 +188,22 @@ class HeldLine:
             for one in hosts
             if not one.facts.get("windows")  # which shows nobody its connections; the other end does
         ]
-        return merged_others({name: word["counted"] for name, word in everywhere(requests, stop).items()})
+        words = everywhere(requests, stop)
+        over_tcp = merged_others({name: word["counted"] for name, word in words.items()})
+        over_udp = merged_others({name: word.get("udp", {}) for name, word in words.items()})
+        return over_tcp + tuple(replace(one, protocol="UDP") for one in over_udp)
+
+    def refuse_shared(self, ports: Iterable[int]) -> None:
+        """Raise BadInput where what is exempt for SSH would exempt a service at one of these `ports`, too."""
+        shared = [one for one in self._redirected if one.connection.target.port in set(ports)]
+        for one in shared[:1]:
+            port = one.connection.target.port
+            raise BadInput(
+                f"SSH to {one.name} comes in by port {port}, as what is to be measured does: to leave SSH alone would"
+                " be neither to limit nor to count that",
+                host=one.name,
+                advice="Name in `ssh` a port that is SSH's alone, such as sshd's own.",
+            )
 
     def _asking(self, one: Connected, hosts: Sequence[Connected], ports: Iterable[int]) -> dict[str, Any]:
         peers = [
@@ -208,6 +225,14 @@ class HeldLine:
                 f"100 % loss would cut off BranchLab's own SSH to {', '.join(self._unknown)}",
                 tried="SSH_CONNECTION there, to leave that connection alone: it is not set",
                 advice="Log in without a program between sshd and the shell, or leave 100 % loss out.",
+            )
+        if self._redirected and any(line.loss >= 1 for line in lines):
+            raise HostLacks(
+                "100 % loss may cut off BranchLab's own SSH to"
+                f" {', '.join(one.name for one in self._redirected)}: sshd there sees another address or port than was"
+                " dialled (a redirect, a relay, NAT), so it is not known for sure what to leave alone",
+                tried="SSH_CONNECTION there, held against what was dialled here",
+                advice="Name sshd's own address and port in `ssh`, or leave 100 % loss out.",
             )
         for one in self._held():
             self._refuse_on(one, words[one.name], lines)

@@ -48,6 +48,7 @@ def look(
         workplace.look(stop)
         _refuse_rootless(hosts, experiment)
         line = HeldLine(hosts, replace=True, place=lab.place)
+        line.refuse_shared(workplace.ports)
         found = _felt(line, hosts, experiment.lines, workplace.own_ports, stop, remember=remember)
         if any(state.enabled for state in experiment.states):
             proxy = only(hosts, Role.PROXY)
@@ -158,8 +159,13 @@ def connections(line: HeldLine, others: Sequence[Other]) -> tuple[Question, ...]
         if count == 1
         else f"{count} connections of others between the lab's hosts would share the limited line"
     )
-    details = tuple(f"{one.count} between {one.host} and {one.peer} on port {one.port}" for one in others)
-    return (Question("connections", line.holder.name, f"{text}.", details),)
+    details = tuple(
+        f"{one.count} between {one.host} and {one.peer} on port {one.port}"
+        + (f" ({one.protocol})" if one.protocol != "TCP" else "")
+        for one in others
+    )
+    text += ". Seen are TCP and connected UDP; what else goes between these hosts would share it too."
+    return (Question("connections", line.holder.name, text, details),)
 
 
 def queues(standing: Sequence[Standing]) -> tuple[Question, ...]:

@@ -30,6 +30,8 @@ class Reading:
     sent: Mapping[str, int]
     packets: Mapping[str, int] = field(default_factory=dict, compare=False)
     """packets that arrived"""
+    each: Mapping[str, Mapping[str, int]] = field(default_factory=dict, compare=False)
+    """of `arrived` what each client had to do with, by its name and pair"""
 
     def since(self, before: Reading) -> Reading:
         """What came between two readings of the same meter."""
@@ -37,6 +39,10 @@ class Reading:
             {pair: count - before.arrived[pair] for pair, count in self.arrived.items()},
             {pair: count - before.sent[pair] for pair, count in self.sent.items()},
             {pair: count - before.packets.get(pair, 0) for pair, count in self.packets.items()},
+            {
+                name: {pair: count - before.each.get(name, {}).get(pair, 0) for pair, count in pairs.items()}
+                for name, pairs in self.each.items()
+            },
         )
 
 
@@ -149,7 +155,13 @@ class Meter:
             }
             for plan, what in ((self._arrived, "bytes"), (self._sent, "bytes"), (self._arrived, "packets"))
         )
-        return Reading(arrived, sent, packets)
+        each: dict[str, dict[str, int]] = {one.name: {} for one in in_role(self._everyone, Role.CLIENT)}
+        for pair, places in self._arrived.items():
+            for place in places:
+                for name in {place.sender, place.receiver} & each.keys():
+                    known = each[name].get(pair, 0)
+                    each[name][pair] = known + place.count("bytes", counters, passed or {})
+        return Reading(arrived, sent, packets, each)
 
     def _planned(self, place: Callable[[Connected, Connected], _Place | None]) -> dict[str, list[_Place]]:
         """Where each pair's bytes are counted; without those pairs of which a part could not be."""

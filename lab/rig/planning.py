@@ -17,7 +17,8 @@ ENGINES = {"apache": "an Apache", "squid": "a Squid", "nginx": "an nginx"}
 
 def commands(lab: Lab, experiment: Experiment, driver: Driver) -> dict[str, list[str]]:
     """Every kind of command and change, by host, in the order of a run. Capitals stand for what a run fills in."""
-    server, client = lab.one(Role.SERVER), lab.one(Role.CLIENT)
+    server, clients = lab.one(Role.SERVER), _clients(lab, experiment)
+    client = clients[0]
     told: dict[str, list[str]] = {host.name: [] for host in lab.hosts}
     holes = _holes(experiment, server)
     if any(proxy.user for proxy in lab.having(Role.PROXY)):
@@ -57,29 +58,64 @@ def commands(lab: Lab, experiment: Experiment, driver: Driver) -> dict[str, list
         told[client.name].append(f"svn mkdir and svn commit {message} of {place} and {place}/try")
         told[client.name].append(f"svn delete {message} {place}/try")
         told[client.name].append(f"svn copy {message} {holes['url']}@REVISION {place}/work")
-    told[client.name] += [str(command) for command in driver.setup(holes)]
-    if place and "check-out" in experiment.operations:
-        copied = {"url": f"{place}/work", "pristine": holes["lockable"], "revision": "HEAD"}
-        told[client.name].append(f"svn lock {place}/work/FILE, svn unlock {place}/work/FILE")
-        told[client.name] += [str(command) for command in driver.setup({**holes, **copied})]
+    for one in clients:
+        told[one.name] += [str(command) for command in driver.setup(holes)]
+    if "check-out" in experiment.operations:
+        _lockables(told, clients, driver, holes, place)
     for operation in experiment.operations:
         only_disabled = operation in experiment.disabled_only and not experiment.launches
         for state in _kinds(experiment.states, only_disabled):
             proxy = _proxy(lab) if state.enabled else None
             for command in driver.commands(operation, holes, proxy):
                 timed = "timed: " if command.phase is Phase.TIMED else ""
-                host = server if command.on == "server" else client
                 text = f"{timed}{command}"
-                if text not in told[host.name]:
-                    told[host.name].append(text)
+                for host in (server,) if command.on == "server" else clients:
+                    if text not in told[host.name]:
+                        told[host.name].append(text)
     if place:
         told[client.name].append(f"svn delete --message TEXT {place}")
     return told
 
 
+def _clients(lab: Lab, experiment: Experiment) -> tuple[Host, ...]:
+    """Those that take part. Raises BadInput where the lab has them not."""
+    try:
+        return lab.taking_part(experiment)
+    except LookupError as error:
+        raise BadInput(
+            str(error), advice='Give hosts role = "client", or mend `clients` in the experiment.'
+        ) from error
+
+
+def _lockables(
+    told: dict[str, list[str]],
+    clients: tuple[Host, ...],
+    driver: Driver,
+    holes: dict[str, vcs.Value],
+    place: str,
+) -> None:
+    """What each client locks: in a copy of its own, where there are several or the repository is as it is."""
+    if place:
+        told[clients[0].name].append(f"svn lock {place}/work/FILE, svn unlock {place}/work/FILE")
+    if not place and len(clients) < 2:
+        return
+    for number, one in enumerate(clients, 1):
+        url = f"{place}/work{f'-{number}' * (number > 1)}"
+        if not place:
+            url = f"{str(holes['url']).rsplit('/', 1)[0]}/branches/client-{number}"
+            told[one.name] += [str(command) for command in driver.branch({**holes, "branch_url": url})]
+        elif number > 1:
+            told[clients[0].name].append(f"svn copy --message TEXT {holes['url']}@REVISION {url}")
+        copied = {"url": url, "pristine": "SCRATCH/lockable", "revision": "HEAD"}
+        told[one.name] += [str(command) for command in driver.setup({**holes, **copied})]
+
+
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One thing that a trial does on a host; `timed` is the one command that is measured."""
+    """One thing that a trial does on a host; `timed` is the one command that is measured.
+
+    What several clients do alike, at the same moment if it is timed, is one step: `host` has all their names.
+    """
 
     host: str
     role: Role
@@ -92,7 +128,7 @@ def one_trial(lab: Lab, experiment: Experiment, driver: Driver, treatment: Treat
 
     Raises BadInput where the driver has no such operation, and LookupError where the lab lacks a host.
     """
-    server, client = lab.one(Role.SERVER), lab.one(Role.CLIENT)
+    server, clients = lab.one(Role.SERVER), _clients(lab, experiment)
     driver = driver.entering(experiment.user, experiment.ca)
     if not experiment.data:
         driver = driver.confined(_run_place(experiment, server))
@@ -102,10 +138,12 @@ def one_trial(lab: Lab, experiment: Experiment, driver: Driver, treatment: Treat
     if enabled:
         host = lab.one(Role.PROXY)
         steps.append(Step(host.name, host.role, _brought(treatment.state)))
+    names = ", ".join(one.name for one in clients)
     done = [
-        Step(host.name, host.role, str(command), command.phase is Phase.TIMED)
+        Step(server.name, server.role, str(command))
+        if command.on == "server"
+        else Step(names, Role.CLIENT, str(command), command.phase is Phase.TIMED)
         for command in driver.commands(treatment.operation, _holes(experiment, server), proxy)
-        for host in (server if command.on == "server" else client,)
     ]
     at = next(number for number, step in enumerate(done) if step.timed)
     limits = [(host, _limit(lab, host, treatment.line).removesuffix("; lift it")) for host in lab.holders]
@@ -137,16 +175,17 @@ def engine(host: Host) -> str:
 def revisions(experiment: Experiment) -> int:
     """How many revisions a run adds to a repository as it is; 0 where BranchLab makes the repository itself.
 
-    The run's folder, the trial whether something can be deleted in it, the copy of what is measured, two per Check-In
-    (its branch, the timed commit) and the folder's end. Where a cache is
-    filled, Check-In is run once more for that; each refill that runs it again adds two, and so does each
+    The run's folder, the trial whether something can be deleted in it, the copy of what is measured (for Check-Out one
+    for each client), two per Check-In of each client (its branch, the timed commit) and the folder's end. Where a cache
+    is filled, Check-In is run once more for that; each refill that runs it again adds two, and so does each
     folder that a run which was cut off left: one.
     """
     if experiment.data is not None or experiment.scratch is None or not _changing(experiment):
         return 0
     trials = sum(trial.treatment.operation == "check-in" for trial in design.trials(experiment))
     fills = "check-in" in experiment.operations and refills(experiment)
-    return 3 + 2 * (trials + fills) + 1
+    copies = experiment.at_once if "check-out" in experiment.operations else 1
+    return 2 + copies + 2 * (trials * experiment.at_once + fills) + 1
 
 
 def _changing(experiment: Experiment) -> bool:
@@ -223,7 +262,7 @@ def _holes(experiment: Experiment, server: Host) -> dict[str, vcs.Value]:
         "pristine": "SCRATCH/pristine",
         "url": url,
         "revision": recipe.revision if recipe else "REVISION",
-        "lockable": "SCRATCH/lockable" if place else "SCRATCH/pristine",
+        "lockable": "SCRATCH/lockable" if place or experiment.at_once > 1 else "SCRATCH/pristine",
         "branch_url": f"{place or url.rsplit('/', 1)[0] + '/branches'}/trial-N",
         "seed": "SEED",
         "edit_files": experiment.change.files or (recipe.edit_files if recipe else 0),

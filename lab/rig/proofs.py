@@ -9,10 +9,12 @@ from typing import Any
 from lab import units
 from lab.events import Proof
 from lab.model import TrafficClass, Trial
+from lab.rig import together
 from lab.rig.fullness import Found
 from lab.rig.logs import Logs
 from lab.rig.meter import Reading
 from lab.rig.readback import Readback
+from lab.rig.together import Part
 
 SERVED_SHARE = 0.02
 """Without an access log, the proxy served only what exceeds this share of what it sent: heads differ a little."""
@@ -42,6 +44,13 @@ class Evidence:
     limit_s: float
     content_bytes: int = 0
     """of a Get: the different contents that it fetches, uncompressed; 0 if that is not known"""
+    parts: tuple[Part, ...] = ()
+    """of several clients what each did; empty of one"""
+
+    @property
+    def clients(self) -> int:
+        """How many took part."""
+        return max(1, len(self.parts))
 
     def served_bytes(self) -> int | None:
         """Content that the proxy sent without fetching it: from its log, or else by counters. None if neither is.
@@ -91,20 +100,39 @@ def proofs(evidence: Evidence) -> tuple[Proof, ...]:
     given: list[Proof | None] = [_exit(evidence), _line(evidence)]
     if evidence.trial.treatment.state.enabled:
         given.append(_cache(evidence))
-    given += [_path(evidence), _counters(evidence), _quiet(evidence)]
+    given += [_path(evidence), _counters(evidence), _quiet(evidence), _together(evidence)]
     return tuple(proof for proof in given if proof is not None)
 
 
 def _exit(evidence: Evidence) -> Proof:
-    told = evidence.told
-    if told["timed_out"]:
-        return Proof(name="exit", ok=False, text=f"not finished within {units.duration(evidence.limit_s)}")
-    if told["signal"]:
-        return Proof(name="exit", ok=False, text=f"the command was ended by signal {told['signal']}")
+    if len(evidence.parts) > 1:
+        wrong = [
+            f"{part.host}: {_ended(part.word, evidence.limit_s)}" for part in evidence.parts if not part.ok
+        ]
+        fine = f"exit status {evidence.told['exit']} on {len(evidence.parts)} clients"
+        return Proof(name="exit", ok=not wrong, text="; ".join(wrong) or fine)
     if not evidence.exit_ok:
-        last = [line for line in str(told["tail"]).splitlines() if line.strip()][-1:]
-        return Proof(name="exit", ok=False, text=": ".join([f"exit status {told['exit']}", *last]))
-    return Proof(name="exit", ok=True, text=f"exit status {told['exit']}")
+        return Proof(name="exit", ok=False, text=_ended(evidence.told, evidence.limit_s))
+    return Proof(name="exit", ok=True, text=f"exit status {evidence.told['exit']}")
+
+
+def _ended(told: Mapping[str, Any], limit_s: float) -> str:
+    """How a command ended that failed."""
+    if told["timed_out"]:
+        return f"not finished within {units.duration(limit_s)}"
+    if told["signal"]:
+        return f"the command was ended by signal {told['signal']}"
+    last = [line for line in str(told["tail"]).splitlines() if line.strip()][-1:]
+    return ": ".join([f"exit status {told['exit']}", *last])
+
+
+def _together(evidence: Evidence) -> Proof | None:
+    """That several clients did it at the same moment, as far as their clocks can be compared."""
+    if len(evidence.parts) < 2:
+        return None
+    spread, error = together.spread_s(evidence.parts)
+    text = f"{len(evidence.parts)} clients began within {1000 * spread:.1f} ms (± {1000 * error:.1f} ms)"
+    return Proof(name="together", ok=spread - error <= together.SPREAD_S, text=text)
 
 
 def _line(evidence: Evidence) -> Proof:
@@ -149,22 +177,44 @@ def _path(evidence: Evidence) -> Proof | None:
         return None
     if evidence.traffic_class is TrafficClass.CACHEABLE and not served and not relayed:
         return Proof(name="path", ok=False, text="bypassed: the proxy neither served nor fetched anything")
+    if evidence.traffic_class is TrafficClass.CACHEABLE and (around := _around(evidence)):
+        text = f"bypassed by {', '.join(around)}: nothing came from the proxy there"
+        return Proof(name="path", ok=False, text=text)
     if evidence.traffic_class is TrafficClass.CACHEABLE and (trouble := _objects_trouble(evidence)):
         return Proof(name="path", ok=False, text=trouble)
     return Proof(name="path", ok=True, text=f"proxy in use: {served:,} bytes served, {relayed:,} relayed")
 
 
+def _around(evidence: Evidence) -> list[str]:
+    """Of several clients those to which nothing came from the proxy, as far as that was counted."""
+    moved = {part.host: evidence.moved.each.get(part.host, {}).get("proxy>client") for part in evidence.parts}
+    return [host for host, count in moved.items() if count == 0]
+
+
 def _elsewhere(evidence: Evidence) -> str:
     """Why what was fetched cannot have come from the server; empty if it can, or if that was not counted."""
-    moved, content = evidence.direct_bytes(), evidence.content_bytes
-    if evidence.traffic_class is not TrafficClass.CACHEABLE or not evidence.exit_ok or moved is None:
+    content = evidence.content_bytes
+    if evidence.traffic_class is not TrafficClass.CACHEABLE or not evidence.exit_ok:
         return ""
-    if moved >= CONTENT_SHARE * content:
-        return ""
-    return (
-        f"client and server exchanged {moved:,} bytes, and what was fetched holds {content:,}: "
-        "it came from another host"
-    )
+    for name, moved in _directly(evidence).items():
+        if moved is not None and moved < CONTENT_SHARE * content:
+            return (
+                f"{name} and server exchanged {moved:,} bytes, and what was fetched holds {content:,}: "
+                "it came from another host"
+            )
+    return ""
+
+
+def _directly(evidence: Evidence) -> dict[str, int | None]:
+    """What each client exchanged with the server, by its name (if there are several)."""
+    if len(evidence.parts) < 2:
+        return {"client": evidence.direct_bytes()}
+    found: dict[str, int | None] = {}
+    for part in evidence.parts:
+        pairs = evidence.moved.each.get(part.host, {})
+        there, back = pairs.get("client>server"), pairs.get("server>client")
+        found[part.host] = None if there is None or back is None else there + back
+    return found
 
 
 def _objects_trouble(evidence: Evidence) -> str:
@@ -172,9 +222,16 @@ def _objects_trouble(evidence: Evidence) -> str:
     log, found, listed = evidence.logs.proxy, evidence.found, evidence.listed
     if log is None or found is None:
         return ""
-    if log.hits + log.misses < listed:
-        return f"the operation asked for {log.hits + log.misses:,} of the {listed:,} objects that it needs"
-    if log.hits > found.objects + log.hits + log.misses - listed:
+    each = f" on each of {evidence.clients} clients" if evidence.clients > 1 else ""
+    if log.hits + log.misses < listed * evidence.clients:
+        return (
+            f"the operation asked for {log.hits + log.misses:,} of the {listed:,} objects that it needs{each}"
+        )
+    # What was not there is fetched at least once; only then can it be served, to another client.
+    if log.misses < listed - found.objects:
+        if evidence.clients > 1:
+            missing = listed - found.objects
+            return f"the cache fetched {log.misses:,} objects, and {missing:,} were not in it before"
         return f"the cache served {log.hits:,} objects, and {found.objects:,} were found in it before"
     return ""
 

@@ -7,18 +7,20 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from lab.events import Proof, Standing, TrialFinished
+from lab.rig import together
 from lab.rig.fullness import Found
 from lab.rig.meter import Reading
 from lab.rig.proofs import Evidence, proofs
 from lab.rig.readback import Readback
-from lab.vcs import Command
+from lab.rig.workplace import Job
 
 
 @dataclass(slots=True)
 class Held:
     """What holding the hosts to a treatment found out, for the trial's record."""
 
-    job: Command
+    jobs: tuple[Job, ...]
+    """what is timed, of several clients each one's"""
     line: Readback
     found: Found | None
     quiet: str
@@ -58,6 +60,7 @@ def record(evidence: Evidence, held: Held, tail: Reading) -> TrialFinished:
         read_upload_bps=evidence.line_after.upload_bps,
         read_download_bps=evidence.line_after.download_bps,
         output=told["tail"],
+        clients=together.told(evidence.parts, moved.each),
     )
 
 

@@ -123,10 +123,17 @@ def _state(seen: dict[str, Any]) -> Iterator[str]:
 
 
 def _commands(path: str, kept: str) -> Iterator[str]:
-    """A copy that only root can write, made from the user's and checked after that, so that nobody can slip in."""
+    """A copy that only root can write or read, made from the user's; it gets its name once its text is checked.
+
+    The line for sudo may be there already: what lies under that name, however briefly, that user can run as root.
+    """
+    new = f"{path[:-3]}.new"
+    source = shlex.quote(kept)
     yield f"install -d -o root -g root -m 0755 {FOLDER}"
-    yield f"install -o root -g root -m 0644 {shlex.quote(kept)} {path}"
-    yield f"echo '{path[-67:-3]}  {path}' | sha256sum --check || rm {path}"
+    yield f"test -f {source} && install -o root -g root -m 0600 {source} {new}"
+    yield (
+        f"echo '{path[-67:-3]}  {new}' | sha256sum --check && chmod 0644 {new} && mv -f {new} {path} || rm -f {new}"
+    )
 
 
 # Requirements

@@ -18,7 +18,7 @@ from lab.events import HostChanged, Noted
 from lab.model import CHANGING, Experiment, Host, Lab, Role
 from lab.rig import entry
 from lab.rig.entry import Entry
-from lab.rig.hosts import Connected, connected, in_role, only, owner
+from lab.rig.hosts import Connected, connected, in_role, only, owner, taking_part
 from lab.rig.subversion import Seen, Svn
 from lab.stop import Stop
 from lab.vcs import Driver
@@ -92,7 +92,7 @@ def refuse_unmarked(
     stop: Stop,
     entered: Entry | None = None,
 ) -> Own | None:
-    """Look at the experiment's own repository from the client; None where BranchLab makes the repository itself.
+    """Look at the experiment's own repository from every client that takes part; None where BranchLab makes it itself.
 
     Changes nothing. Raises BadInput where it is not to be had as the experiment wants it: under another
     host's address, with a password that is unknown or before a proxy, or without a marked place for what changes it;
@@ -101,17 +101,21 @@ def refuse_unmarked(
     if experiment.data is not None:
         return None
     _refuse_other_tool(driver)
-    server, client = only(hosts, Role.SERVER), only(hosts, Role.CLIENT)
+    server, clients = only(hosts, Role.SERVER), taking_part(hosts, experiment)
+    client = clients[0]
     url = filled(experiment.repository, server.host)
     if "{server}" not in experiment.repository:
         for one in (*in_role(hosts, Role.CLIENT), *in_role(hosts, Role.PROXY)):
             _refuse_other_host(one, server, url, stop)
     entered = entered or entry.of(experiment, url, server.name, None)
-    entered.refuse_old((client.facts.get("tools") or {}).get("svn"), client.name)
-    if any(state.enabled for state in experiment.states):
-        _refuse_named_reads(Svn(client, driver, replace(entered, user="")), url, stop)
+    for one in clients:
+        entered.refuse_old((one.facts.get("tools") or {}).get("svn"), one.name)
+        if any(state.enabled for state in experiment.states):
+            _refuse_named_reads(Svn(one, driver, replace(entered, user="")), url, stop)
     svn = Svn(client, driver, entered)
     seen = _folder(svn, url, stop)
+    for one in clients[1:]:
+        _folder(Svn(one, driver, entered), url, stop)
     place = ""
     if experiment.scratch and any(name in CHANGING for name in experiment.operations):
         place = filled(experiment.scratch, server.host)
@@ -326,7 +330,7 @@ def _at_client(
             f"{experiment.name} names no scratch place",
             advice='Write scratch = "http://…/project/branchlab-scratch" in it, and no data.',
         )
-    server, host = lab.one(Role.SERVER), lab.one(Role.CLIENT)
+    server, host = lab.one(Role.SERVER), lab.taking_part(experiment)[0]
     url, place = filled(experiment.repository, server), filled(experiment.scratch, server)
     if places.address(place).within(places.address(url)) or places.address(url).within(places.address(place)):
         raise BadInput(
@@ -349,7 +353,7 @@ def signed_in(lab: Lab, experiment: Experiment, driver: Driver, passwords: Passw
     Does nothing where no user is named and no https spoken. Changes nothing. Raises RepositoryPasswordRefused for a
     wrong password, and BadInput for one that is not known or a certificate that is not trusted.
     """
-    server, host = lab.one(Role.SERVER), lab.one(Role.CLIENT)
+    server, host = lab.one(Role.SERVER), lab.taking_part(experiment)[0]
     own = experiment.data is None and (experiment.user or experiment.repository.startswith("https:"))
     proxy = next(iter(lab.having(Role.PROXY)), None)
     asks = proxy is not None and proxy.user and any(state.enabled for state in experiment.states)
@@ -517,6 +521,7 @@ class RunPlace:
         self._own = own
         self._entered = entered
         self._client = client
+        self._driver = driver
         self._told = told
         self._since = ""
         """the revision that made the folder; empty before"""
@@ -534,9 +539,7 @@ class RunPlace:
         self._since = self._begun(folder, stop)
         self._tell(f"{self.url} made in the repository, by revision {self._since}")
         self._try_delete(stop)
-        source = f"{self._own.url}@{self._own.revision}"
-        message = f"BranchLab: copy for the trials of run {self.url.rpartition('-')[2]}"
-        self._svn.done(["copy", "--message", message, source, self.work], stop)
+        self._copy(self.work, "", stop)
 
     def _begun(self, folder: str, stop: Stop) -> str:
         """The folder with its mark, by one commit from an empty working copy of the place; the revision."""
@@ -570,9 +573,21 @@ class RunPlace:
                 advice="Ask whoever owns the repository. To make the place again: branchlab scratch PROFILE",
             )
 
-    def tell_locks(self, count: int) -> None:
-        """Say in the account that so many files are locked by each Check-Out."""
-        self._tell(f"{count} files in {self.work} are locked by each Check-Out, and released after it")
+    def copied(self, number: int, stop: Stop) -> str:
+        """One more copy of the repository, for the client of this number: its URL. One revision."""
+        url = f"{self.work}-{number}"
+        self._copy(url, f", client {number}", stop)
+        return url
+
+    def _copy(self, url: str, whose: str, stop: Stop) -> None:
+        source = f"{self._own.url}@{self._own.revision}"
+        message = f"BranchLab: copy for the trials of run {self.url.rpartition('-')[2]}{whose}"
+        self._svn.done(["copy", "--message", message, source, url], stop)
+
+    def tell_locks(self, count: int, clients: int = 1) -> None:
+        """Say in the account that so many files are locked by each Check-Out, of each client in its own copy."""
+        where = self.work if clients == 1 else f"each of the {clients} copies below {self.url}"
+        self._tell(f"{count} files in {where} are locked by each Check-Out, and released after it")
 
     def _tell(self, what: str, *, undone: bool = False) -> None:
         at = datetime.now(UTC).isoformat(timespec="milliseconds")
@@ -603,9 +618,9 @@ class RunPlace:
             raise _lockless(str(error), error.host, error.tried) from error
         self._svn.done(["unlock", url], stop)
 
-    def refuse_elsewhere(self, folder: str, stop: Stop) -> None:
-        """Raise BadInput unless this working copy belongs below this run's folder."""
-        seen = self._svn.seen(folder, stop)
+    def refuse_elsewhere(self, folder: str, client: Connected, stop: Stop) -> None:
+        """Raise BadInput unless this working copy on a client belongs below this run's folder."""
+        seen = Svn(client, self._driver, self._entered, self._own.place).seen(folder, stop)
         places.refuse_outside(seen.url if seen else folder, self.url)
         if seen is not None and seen.uuid != self._own.uuid:
             raise BadInput(f"{folder} belongs to another repository, {seen.root}")

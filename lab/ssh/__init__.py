@@ -252,6 +252,11 @@ class Connection:
         return first.wire.one_time or (first.jump is not None and first.jump.one_time)
 
     @property
+    def ends(self) -> tuple[str, str] | None:
+        """This machine's address and the one that was dialled; None through a UNIX socket, a command or a jump host."""
+        return self._wired[0].wire.heard.ends
+
+    @property
     def unheeded(self) -> tuple[str, ...]:
         """What the SSH configuration says of this host and its jump hosts and has no effect here."""
         jump = self._wired[0].jump

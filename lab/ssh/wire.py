@@ -5,6 +5,7 @@ paramiko's own keep-alive asks for no answer, and so notices nothing.
 
 from __future__ import annotations
 
+import ipaddress
 import logging
 import os
 import selectors
@@ -54,6 +55,8 @@ class Heard:
         """What a proxy command complained of, once it has ended."""
         self.first = b""
         """The first bytes that came in: of what is no SSH server, they tell what it is."""
+        self.ends: tuple[str, str] | None = None
+        """This machine's address and the one that was dialled, of a TCP connection of its own"""
 
     def send(self, data: bytes) -> int:
         """Some of `data`; how much."""
@@ -193,7 +196,15 @@ def link(target: Target, timeout_s: float) -> Heard:
     found.sort(key=lambda one: one[4] != _answered.get(where))
     sock, address = _first_to_answer(found, target.bind, timeout_s)
     _answered[where] = address
-    return Heard(_told(sock, target))
+    heard = Heard(_told(sock, target))
+    heard.ends = (_plain(sock.getsockname()[0]), _plain(address[0]))
+    return heard
+
+
+def _plain(address: str) -> str:
+    """As a host writes it in SSH_CONNECTION: IPv4 within IPv6 as IPv4."""
+    found = ipaddress.ip_address(address.partition("%")[0])
+    return str(getattr(found, "ipv4_mapped", None) or found)
 
 
 _answered: dict[tuple[str, int], Any] = {}
