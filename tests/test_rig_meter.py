@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 import stand_in_hosts
 from stand_in_hosts import connected, office, root
@@ -85,6 +87,8 @@ def test_every_host_counts_for_all_others_and_past_everybodys_ssh() -> None:
         "peer": {"address": "203.0.113.7", "port": 50000},
     }
     hosts[2].facts["ssh"] = ends
+    dialled = hosts[2].connection
+    dialled.target = replace(dialled.target, path="", port=2222)  # as sshd sees it
     Meter(hosts).start(Stop())
     for one in hosts:
         (args,) = root(one).args("traffic.start")
