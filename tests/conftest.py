@@ -102,7 +102,11 @@ def _only_the_main_thread_touches_the_window() -> Iterator[None]:
 
 @pytest.fixture(autouse=True)
 def _search_for_rubbish() -> Iterator[None]:
-    """Windows keep the search for rubbish to the main thread; tests without one do not wait for an event for it."""
+    """Windows keep the search for rubbish to the main thread; tests without one do not wait for an event for it.
+
+    What a window left is searched here: in the next test it could be found, and destroyed, by another thread.
+    """
     yield
     if not gc.isenabled():
+        gc.collect()
         gc.enable()
