@@ -8,10 +8,9 @@ import os
 import re
 import shutil
 import stat
-import tempfile
 from typing import Any, Dict, Iterator, List, Tuple
 
-from ssh_agents import lease, private, protocol
+from ssh_agents import lease, private, protocol, system
 
 MARK = ".branchlab-scratch"
 """A folder with this file in it was made by `scratch`; only below such folders is anything changed."""
@@ -305,7 +304,7 @@ def _inside(args: Dict[str, Any], name: str, itself: bool = False) -> str:
 
 def place() -> str:
     """The folder of this user's scratch folders."""
-    return os.path.join(os.path.realpath(tempfile.gettempdir()), "branchlab-%s" % me())
+    return os.path.join(os.path.realpath(system.temporary()), "branchlab-%s" % me())
 
 
 def there() -> List[str]:

@@ -4,7 +4,6 @@ import os
 import socket
 import stat
 import struct
-import tempfile
 from typing import List, Optional
 
 from ssh_agents import protocol, system
@@ -54,8 +53,8 @@ def usual() -> str:
 def _candidates() -> List[str]:
     # Not $XDG_RUNTIME_DIR: it goes with the user's last login session, when undoing has just begun.
     if not system.POSIX:  # its folder for temporary files is the user's own
-        return [os.path.join(tempfile.gettempdir(), "branchlab-run")]
-    return ["/run/branchlab", os.path.join(tempfile.gettempdir(), "branchlab-run-%d" % system.user())]
+        return [os.path.join(system.temporary(), "branchlab-run")]
+    return ["/run/branchlab", os.path.join(system.temporary(), "branchlab-run-%d" % system.user())]
 
 
 def _made(path: str) -> str:

@@ -47,7 +47,7 @@ def test_every_run_keeps_the_promise_to_scripts(run: tuple[RunStarted, list[Tria
     assert set(told) == {
         "run", "experiment", "outcome", "seed", "order", "cells", "lines", "overhead_s", "findings",
         "verdict", "choice", "source", "base", "excluded", "outliers", "drift", "models",
-        "repeated",
+        "repeated", "clients",
     }  # fmt: skip
     assert told["outcome"] in {"done", "stopped", "failed"}
     for cell in told["cells"]:

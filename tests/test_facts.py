@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import socket
 import subprocess
-import tempfile
 from pathlib import Path
 
 import pytest
@@ -145,7 +144,7 @@ def test_a_tool_that_is_absent_or_hangs_is_null(tmp_path, monkeypatch) -> None: 
 
 
 def test_the_disk_is_that_of_scratch_folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
     assert facts.tell({"tools": []}, CALL)["disk"]["path"] == str(tmp_path.resolve())
     assert facts.tell({"tools": [], "path": "/proc/self"}, CALL)["disk"]["fs"] == "proc"
 

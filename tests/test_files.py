@@ -19,7 +19,7 @@ CALL = protocol.Call(
 
 @pytest.fixture
 def scratch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setattr(files.tempfile, "gettempdir", lambda: str(tmp_path))
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
     return Path(files.scratch({"name": "client-1"}, CALL)["path"])
 
 

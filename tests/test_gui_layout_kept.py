@@ -127,7 +127,7 @@ def test_a_file_that_is_wrong_is_as_none(made: Made, text: str) -> None:
     assert (window.width(), window.height()) == (1440, 900)
     assert window.lab_page.picture.scale_percent == 100
     assert not window.isMaximized()
-    assert json.loads(json.dumps(closed(window)))["picture"] == 100
+    assert json.loads(json.dumps(closed(window)))["picture"] == {"percent": 100, "places": {}}
 
 
 def test_a_folder_that_cannot_be_written_is_no_reason_to_stay(

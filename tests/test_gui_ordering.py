@@ -116,7 +116,7 @@ def test_words_leave_the_lines_that_have_them(window: MainWindow, qtbot: QtBot) 
     assert page.times.rowCount() == 0
     page.search.clear()
     assert page.times.rowCount() == whole
-    assert "kept attempts" in page._table_hint.text()
+    assert "kept attempt" in page._table_hint.text()
 
 
 def test_a_run_of_few_lines_has_no_search(made: Made, qtbot: QtBot) -> None:

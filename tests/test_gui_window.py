@@ -26,7 +26,7 @@ from gui.main_window import EXPORTS, MainWindow
 from gui.report import DefectDialog, Reporter
 from gui.shown import Shown
 from gui.story import Story
-from gui.telling import EXPERIMENT, HELP, LAB, RESULTS, RUN, SETTINGS, START
+from gui.telling import COMPARE, EXPERIMENT, HELP, LAB, RESULTS, RUN, SETTINGS, START
 from gui.theme import sheet
 from gui.theme.look import Look
 from gui.tray import Desktop
@@ -113,7 +113,7 @@ def test_it_opens_on_start_and_shows_only_pages_that_exist(made: Made) -> None:
     window = made()
     assert window._page == START
     assert not window._navigation.isVisible()
-    assert list(window._navigation.buttons) == [LAB, EXPERIMENT, RUN, RESULTS, HELP, SETTINGS]
+    assert list(window._navigation.buttons) == [LAB, EXPERIMENT, RUN, RESULTS, COMPARE, HELP, SETTINGS]
 
 
 def test_a_run_from_start_to_last_point(made: Made, qtbot: QtBot) -> None:

@@ -83,7 +83,7 @@ class Picture(QGraphicsView):
         self._scene.addItem(self._pipe)
         self.rates = Rates(look)
         self._scene.addItem(self.rates)
-        look.changed.connect(self._scene.update)
+        look.changed.connect(self._recolour)
 
     # what the page asks for
 
@@ -178,6 +178,11 @@ class Picture(QGraphicsView):
         self.resetTransform()
         self.scale(self._scale, self._scale)
         self.zoomed.emit()
+
+    def _recolour(self) -> None:
+        # Not the scene's own `update`: items that are kept once painted would stay as they are.
+        for item in self._scene.items():
+            item.update()
 
     def remembered(self) -> object:
         """How large it is drawn, in per cent; and where hosts were put, by lab."""
