@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from PySide6.QtCore import Qt, Signal
+from PySide6.QtCore import Qt, QTimer, Signal
 from PySide6.QtGui import QKeySequence, QResizeEvent, QShortcut, QShowEvent
 from PySide6.QtWidgets import QWidget
 
@@ -139,7 +139,9 @@ class LabPage(QWidget):
         if live.running:
             self._hand = replace(self._hand, cache=None)  # which the run makes anew
         if self.isVisible():
-            self.refresh()
+            QTimer.singleShot(
+                0, self, self.refresh
+            )  # the other pages begin too: together it takes more than a frame
 
     def choose(self, experiment: str) -> None:
         """Choose an experiment by its name."""
