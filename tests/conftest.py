@@ -107,6 +107,12 @@ def _search_for_rubbish() -> Iterator[None]:
     What a window left is searched here: in the next test it could be found, and destroyed, by another thread.
     """
     yield
+    if "PySide6.QtCore" in sys.modules:
+        from PySide6.QtCore import QCoreApplication, QEvent
+
+        if QCoreApplication.instance() is not None:
+            # Without a loop that turns, closed windows would pile up, and each change of the look dress them all.
+            QCoreApplication.sendPostedEvents(None, QEvent.Type.DeferredDelete)
     if not gc.isenabled():
         gc.collect()
         gc.enable()
