@@ -347,7 +347,7 @@ def test_a_server_that_deletes_nothing_is_found_out_before_the_copy(
 ) -> None:
     newest = marked.newest()
     with configured(marked, DENIED):
-        *seen, last = runner.run(own(), Machines(lab.lab), Stop())
+        *seen, last = runner.run(own(operations=("check-in",)), Machines(lab.lab), Stop())
         assert isinstance(last, RunFinished)
         assert "lets nothing be deleted in the scratch place" in last.reason
         assert "/run-" in last.left
